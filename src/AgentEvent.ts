@@ -117,12 +117,6 @@ const reason = { reason: Schema.optionalKey(Schema.String) }
  * @since 0.1.0
  */
 export const AgentEvent = Schema.TaggedUnion({
-  /**
-   * The run begins. `v` is the `version` of the events, and `prompts` are the messages it begins with. `continued` says that it
-   * continues the transcript: it has no prompt, or only messages that were queued. `options` are those of the run before its
-   * `beforeExecution` hooks, with durations in milliseconds. They leave out `system`, and `vendor` of the model options and of hosted tools, which may be
-   * secret. `options` is absent in events of version 1. `resumes` is the id of the run whose open turn this run begins with.
-   */
   RunStart: {
     ...base,
     v: Schema.Int,
@@ -132,26 +126,12 @@ export const AgentEvent = Schema.TaggedUnion({
     continued: Schema.Boolean,
     resumes: Schema.optionalKey(Schema.String)
   },
-  /** The run waits until the application resumes or cancels it. */
   RunPaused: { ...base, ...reason },
-  /** The run continues after a pause. */
   RunResumed: { ...base, ...reason },
-  /** The application cancelled the run, which now comes to its end. */
   RunCancelled: { ...base, ...reason },
-  /**
-   * The model call of the last turn failed with `error`, and the run continues with another turn after `delayMs` milliseconds.
-   * `attempt` is 1 for the first retry after a turn that ended well.
-   */
   RunRetry: { ...base, attempt: Schema.Int, delayMs: Schema.Finite, error: ProviderError },
-  /** The run failed. `retryable` says whether another run may succeed. */
   RunError: { ...base, error: EventError, retryable: Schema.Boolean },
-  /** The model gave the output that the `output` schema describes. `value` is the JSON that the output was decoded from. */
   Output: { ...base, value: Schema.Json },
-  /**
-   * The run ended. `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure. `hookMs` is
-   * the time of all its calls of hooks; it is absent in events of version 1. `resume` names the run, and the session it is kept in,
-   * where its status is `"suspended"`.
-   */
   RunEnd: {
     ...base,
     status: RunStatus,
@@ -167,12 +147,7 @@ export const AgentEvent = Schema.TaggedUnion({
       Schema.Struct({ sessionId: Schema.optionalKey(Schema.String), runId: Schema.String })
     )
   },
-  /** A turn begins. */
   TurnStart: base,
-  /**
-   * A turn ended. `messageId` names its answer, absent if it has none. `toolsContinue` says that its tool results go to the
-   * model, unless queued messages change what follows.
-   */
   TurnEnd: {
     ...base,
     messageId: Schema.optionalKey(Schema.String),
@@ -183,9 +158,7 @@ export const AgentEvent = Schema.TaggedUnion({
     toolCallCount: Schema.Int,
     toolsContinue: Schema.Boolean
   },
-  /** The run asks the model, with `messageCount` messages. */
   ModelCallStart: { ...base, model: Schema.String, messageCount: Schema.Int, options: ModelOptions },
-  /** The model answered. `durationMs` includes retries; `usage` is absent if the provider reports no tokens. */
   ModelCallEnd: {
     ...base,
     messageId: Schema.String,
@@ -200,44 +173,27 @@ export const AgentEvent = Schema.TaggedUnion({
     ...ModelEvent.serviceTier,
     ...ModelEvent.refusal
   },
-  /** The model call failed. With `willRetry` a `ModelCallRetry` follows. */
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },
-  /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delayMs` milliseconds. */
   ModelCallRetry: { ...base, attempt: Schema.Int, delayMs: Schema.Finite, error: ProviderError },
-  /** A message begins. */
   MessageStart: {
     ...base,
     messageId: Schema.String,
     role: Schema.Literals(["user", "assistant", "toolResult", "custom"])
   },
-  /** A piece of an answer, as the provider reports it. */
   MessageDelta: { ...base, messageId: Schema.String, delta: ModelEvent.ModelEvent },
-  /** The deltas of the message are void, and a new `MessageStart` follows. */
   MessageRetracted: { ...base, messageId: Schema.String },
-  /** The message is in the transcript. */
   MessageEnd: { ...base, message: Message.Message },
-  /** The answer has tool calls. */
   ToolsDetected: { ...base, toolCalls: Schema.Array(Message.ToolCall) },
-  /** The run looks at a tool call. `params` are those of the model, `{}` if they are not valid JSON. */
   ToolExecutionStart: { ...base, ...tool, label: Schema.optionalKey(Schema.String), params: Schema.Json },
-  /**
-   * A tool call waits for an approval, which `Agent.answer` gives. `params` are those after the guards, and `argumentsHash` is the
-   * lower-case hex SHA-256 of their RFC 8785 JSON. `expiresAt` is in milliseconds since the epoch. A run that resumes another one
-   * requests the approvals without an answer again, with the same `approvalId`.
-   */
   ApprovalRequested: { ...base, ...OpenRequest.approval },
-  /** An approval was given or refused. `params` replace those of the call. */
   ApprovalAnswered: {
     ...base,
     approvalId: Schema.String,
     toolCallId: Schema.String,
     ...OpenRequest.decision
   },
-  /** The model asks a person, or the run does: see `about`. `Agent.answerQuestion` gives the answer. */
   QuestionAsked: { ...base, ...OpenRequest.question },
-  /** A person answered a question. */
   QuestionAnswered: { ...base, questionId: Schema.String, toolCallId: Schema.String, ...OpenRequest.answer },
-  /** A tool begins. `params` are those that it gets, after the guards. */
   ToolInvoked: {
     ...base,
     ...tool,
@@ -247,14 +203,8 @@ export const AgentEvent = Schema.TaggedUnion({
     /** Whether an `approveTool` hook or a person approved the call. */
     approved: Schema.Boolean
   },
-  /** A tool reports a partial result. */
   ToolExecutionProgress: { ...base, ...tool, partial: ToolOutput },
-  /**
-   * The whole text of a large result is stored as an artifact of `bytes` bytes. The `ToolExecutionEnd` of the call follows, with the
-   * start and the end of the text.
-   */
   ArtifactStored: { ...base, toolCallId: Schema.String, ...artifact },
-  /** A tool call ended. `durationMs` is 0 for a tool that did not run. */
   ToolExecutionEnd: {
     ...base,
     ...tool,
@@ -263,7 +213,6 @@ export const AgentEvent = Schema.TaggedUnion({
     outcome: Message.ToolOutcome,
     durationMs: Schema.Finite
   },
-  /** A hook failed. `hook` is its point, `hookName` its name, if it has one, and `disabled` says that this run does not call it again. */
   HookError: {
     ...base,
     hook: Schema.String,
@@ -273,25 +222,13 @@ export const AgentEvent = Schema.TaggedUnion({
     consecutiveErrors: Schema.Int,
     disabled: Schema.Boolean
   },
-  /** The request has fewer messages than the transcript: `kept` of `kept + dropped`. */
   ContextTransformed: {
     ...base,
     dropped: Schema.Int,
     kept: Schema.Int,
     reason: Schema.Literals(["window", "compaction", "repair"])
   },
-  /**
-   * A summary takes the place of older messages. `"start"` comes first, then `"end"` or `"failed"`.
-   *
-   * `reason` is the cause: the conversation has nearly reached the context window, the provider refused it as too long, or the
-   * application called `agent.compact`. `entryId` and `tokensAfter` come at the end, `error` with a failure. `usage` is that of the model
-   * calls that made the summary.
-   */
   Compaction: { ...base, ...CompactionEvent.members },
-  /**
-   * The conversation continues with the agent `to`: see `Agent.handOff`. The call `toolCallId` of the agent `from` requested it, and
-   * `messageId` names the last message before.
-   */
   HandedOff: {
     ...base,
     from: Schema.String,
@@ -299,9 +236,7 @@ export const AgentEvent = Schema.TaggedUnion({
     toolCallId: Schema.String,
     messageId: Schema.String
   },
-  /** The numbers of queued messages changed. */
   QueueUpdate: { ...base, steering: Schema.Int, followUp: Schema.Int },
-  /** The run reached a bound, in the unit of the bound. */
   LimitReached: {
     ...base,
     limit: LimitName,
@@ -311,7 +246,41 @@ export const AgentEvent = Schema.TaggedUnion({
     estimated: Schema.optionalKey(Schema.Boolean)
   }
 })
-export type AgentEvent = typeof AgentEvent.Type
+export type AgentEvent =
+  | RunStart
+  | RunPaused
+  | RunResumed
+  | RunCancelled
+  | RunRetry
+  | RunError
+  | Output
+  | RunEnd
+  | TurnStart
+  | TurnEnd
+  | ModelCallStart
+  | ModelCallEnd
+  | ModelCallError
+  | ModelCallRetry
+  | MessageStart
+  | MessageDelta
+  | MessageRetracted
+  | MessageEnd
+  | ToolsDetected
+  | ToolExecutionStart
+  | ApprovalRequested
+  | ApprovalAnswered
+  | QuestionAsked
+  | QuestionAnswered
+  | ToolInvoked
+  | ToolExecutionProgress
+  | ArtifactStored
+  | ToolExecutionEnd
+  | HookError
+  | ContextTransformed
+  | Compaction
+  | HandedOff
+  | QueueUpdate
+  | LimitReached
 
 /** The tags of all events. */
 type Tag = AgentEvent["_tag"]
@@ -322,6 +291,363 @@ type Tag = AgentEvent["_tag"]
  * @since 0.1.0
  */
 export type OfTag<T extends Tag> = Extract<AgentEvent, { readonly _tag: T }>
+
+/** The shape of an event, which its interface names. */
+type Shape<T extends string> = Extract<typeof AgentEvent.Type, { readonly _tag: T }>
+
+/**
+ * The run begins.
+ *
+ * **Details**
+ *
+ * `v` is the `version` of the events, and `prompts` are the messages it begins with. `continued` says that it continues the transcript: it
+ * has no prompt, or only messages that were queued. `options` are those of the run before its `beforeExecution` hooks, with durations in
+ * milliseconds. They leave out `system`, and `vendor` of the model options and of hosted tools, which may be secret. `options` is absent
+ * in events of version 1. `resumes` is the id of the run whose open turn this run begins with.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunStart extends Shape<"RunStart"> {}
+
+/**
+ * The run waits until the application resumes or cancels it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunPaused extends Shape<"RunPaused"> {}
+
+/**
+ * The run continues after a pause.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunResumed extends Shape<"RunResumed"> {}
+
+/**
+ * The application cancelled the run, which now comes to its end.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunCancelled extends Shape<"RunCancelled"> {}
+
+/**
+ * The model call of the last turn failed with `error`, and the run continues with another turn after `delayMs` milliseconds.
+ *
+ * **Details**
+ *
+ * `attempt` is 1 for the first retry after a turn that ended well.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunRetry extends Shape<"RunRetry"> {}
+
+/**
+ * The run failed.
+ *
+ * **Details**
+ *
+ * `retryable` says whether another run may succeed.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunError extends Shape<"RunError"> {}
+
+/**
+ * The model gave the output that the `output` schema describes.
+ *
+ * **Details**
+ *
+ * `value` is the JSON that the output was decoded from.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Output extends Shape<"Output"> {}
+
+/**
+ * The run ended.
+ *
+ * **Details**
+ *
+ * `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure. `hookMs` is the time of all its calls of
+ * hooks; it is absent in events of version 1. `resume` names the run, and the session it is kept in, where its status is `"suspended"`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface RunEnd extends Shape<"RunEnd"> {}
+
+/**
+ * A turn begins.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface TurnStart extends Shape<"TurnStart"> {}
+
+/**
+ * A turn ended.
+ *
+ * **Details**
+ *
+ * `messageId` names its answer, absent if it has none. `toolsContinue` says that its tool results go to the model, unless queued messages
+ * change what follows.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface TurnEnd extends Shape<"TurnEnd"> {}
+
+/**
+ * The run asks the model, with `messageCount` messages.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ModelCallStart extends Shape<"ModelCallStart"> {}
+
+/**
+ * The model answered.
+ *
+ * **Details**
+ *
+ * `durationMs` includes retries; `usage` is absent if the provider reports no tokens.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ModelCallEnd extends Shape<"ModelCallEnd"> {}
+
+/**
+ * The model call failed.
+ *
+ * **Details**
+ *
+ * With `willRetry` a `ModelCallRetry` follows.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ModelCallError extends Shape<"ModelCallError"> {}
+
+/**
+ * Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delayMs` milliseconds.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ModelCallRetry extends Shape<"ModelCallRetry"> {}
+
+/**
+ * A message begins.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface MessageStart extends Shape<"MessageStart"> {}
+
+/**
+ * A piece of an answer, as the provider reports it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface MessageDelta extends Shape<"MessageDelta"> {}
+
+/**
+ * The deltas of the message are void, and a new `MessageStart` follows.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface MessageRetracted extends Shape<"MessageRetracted"> {}
+
+/**
+ * The message is in the transcript.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface MessageEnd extends Shape<"MessageEnd"> {}
+
+/**
+ * The answer has tool calls.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolsDetected extends Shape<"ToolsDetected"> {}
+
+/**
+ * The run looks at a tool call.
+ *
+ * **Details**
+ *
+ * `params` are those of the model, `{}` if they are not valid JSON.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolExecutionStart extends Shape<"ToolExecutionStart"> {}
+
+/**
+ * A tool call waits for an approval, which `Agent.answer` gives.
+ *
+ * **Details**
+ *
+ * `params` are those after the guards, and `argumentsHash` is the lower-case hex SHA-256 of their RFC 8785 JSON. `expiresAt` is in
+ * milliseconds since the epoch. A run that resumes another one requests the approvals without an answer again, with the same `approvalId`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ApprovalRequested extends Shape<"ApprovalRequested"> {}
+
+/**
+ * An approval was given or refused.
+ *
+ * **Details**
+ *
+ * `params` replace those of the call.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ApprovalAnswered extends Shape<"ApprovalAnswered"> {}
+
+/**
+ * The model asks a person, or the run does: see `about`.
+ *
+ * **Details**
+ *
+ * `Agent.answerQuestion` gives the answer.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface QuestionAsked extends Shape<"QuestionAsked"> {}
+
+/**
+ * A person answered a question.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface QuestionAnswered extends Shape<"QuestionAnswered"> {}
+
+/**
+ * A tool begins.
+ *
+ * **Details**
+ *
+ * `params` are those that it gets, after the guards.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolInvoked extends Shape<"ToolInvoked"> {}
+
+/**
+ * A tool reports a partial result.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolExecutionProgress extends Shape<"ToolExecutionProgress"> {}
+
+/**
+ * The whole text of a large result is stored as an artifact of `bytes` bytes.
+ *
+ * **Details**
+ *
+ * The `ToolExecutionEnd` of the call follows, with the start and the end of the text.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ArtifactStored extends Shape<"ArtifactStored"> {}
+
+/**
+ * A tool call ended.
+ *
+ * **Details**
+ *
+ * `durationMs` is 0 for a tool that did not run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolExecutionEnd extends Shape<"ToolExecutionEnd"> {}
+
+/**
+ * A hook failed.
+ *
+ * **Details**
+ *
+ * `hook` is its point, `hookName` its name, if it has one, and `disabled` says that this run does not call it again.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HookError extends Shape<"HookError"> {}
+
+/**
+ * The request has fewer messages than the transcript: `kept` of `kept + dropped`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ContextTransformed extends Shape<"ContextTransformed"> {}
+
+/**
+ * A summary takes the place of older messages.
+ *
+ * **Details**
+ *
+ * `"start"` comes first, then `"end"` or `"failed"`.
+ *
+ * `reason` is the cause: the conversation has nearly reached the context window, the provider refused it as too long, or the application
+ * called `agent.compact`. `entryId` and `tokensAfter` come at the end, `error` with a failure. `usage` is that of the model calls that
+ * made the summary.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Compaction extends Shape<"Compaction"> {}
+
+/**
+ * The conversation continues with the agent `to`: see `Agent.handOff`.
+ *
+ * **Details**
+ *
+ * The call `toolCallId` of the agent `from` requested it, and `messageId` names the last message before.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HandedOff extends Shape<"HandedOff"> {}
+
+/**
+ * The numbers of queued messages changed.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface QueueUpdate extends Shape<"QueueUpdate"> {}
+
+/**
+ * The run reached a bound, in the unit of the bound.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface LimitReached extends Shape<"LimitReached"> {}
 
 type Unstamped<Event> = Event extends AgentEvent
   ? Omit<Event, "runId" | "seq" | "timestamp" | "turn" | "parent" | "path">

@@ -18,6 +18,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Hook from "./Hook.ts"
 import * as InvalidHook from "./internal/invalidHook.ts"
+import { TaggedError } from "./internal/taggedError.ts"
 
 /**
  * A hook that is registered, with the services that it requires.
@@ -114,7 +115,7 @@ export const MaxHooksPerPoint: Context.Reference<number> = Context.Reference(
  * @since 0.2.0
  * @category errors
  */
-export class TooManyHooks extends Schema.TaggedError<TooManyHooks>()("TooManyHooks", {
+export class TooManyHooks extends TaggedError<TooManyHooks>()("TooManyHooks", {
   /** The point. */
   point: Schema.String,
   /** The largest number of its hooks. */

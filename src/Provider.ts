@@ -12,6 +12,7 @@ import type { File, Image, MessageId, ModelMessage, VendorMembers } from "./Mess
 import type { ModelEvent } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
+import { TaggedError } from "./internal/taggedError.ts"
 
 /**
  * A tool as the model gets it.
@@ -102,7 +103,7 @@ export interface TokenCount {
  * @category errors
  * @since 0.2.0
  */
-export class CountingUnsupported extends Schema.TaggedError<CountingUnsupported>()("CountingUnsupported", {
+export class CountingUnsupported extends TaggedError<CountingUnsupported>()("CountingUnsupported", {
   /** The id of the provider. */
   provider: Schema.String
 }) {

@@ -6,6 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as DurationInput from "./internal/durationInput.ts"
+import { TaggedError } from "./internal/taggedError.ts"
 
 /** The fields of every reason. */
 const facts = {
@@ -63,7 +64,7 @@ const refusing = {
  * @category errors
  * @since 0.1.0
  */
-export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", waiting) {
+export class RateLimited extends TaggedError<RateLimited>()("RateLimited", waiting) {
   readonly isRetryable = true
 }
 
@@ -75,7 +76,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
  * @category errors
  * @since 0.1.0
  */
-export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", waiting) {
+export class Overloaded extends TaggedError<Overloaded>()("Overloaded", waiting) {
   readonly isRetryable = true
 }
 
@@ -87,7 +88,7 @@ export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", w
  * @category errors
  * @since 0.1.0
  */
-export class QuotaExceeded extends Schema.TaggedError<QuotaExceeded>()("QuotaExceeded", waiting) {
+export class QuotaExceeded extends TaggedError<QuotaExceeded>()("QuotaExceeded", waiting) {
   readonly isRetryable = false
 }
 
@@ -99,7 +100,7 @@ export class QuotaExceeded extends Schema.TaggedError<QuotaExceeded>()("QuotaExc
  * @category errors
  * @since 0.1.0
  */
-export class Unauthenticated extends Schema.TaggedError<Unauthenticated>()("Unauthenticated", facts) {
+export class Unauthenticated extends TaggedError<Unauthenticated>()("Unauthenticated", facts) {
   readonly isRetryable = false
 }
 
@@ -111,7 +112,7 @@ export class Unauthenticated extends Schema.TaggedError<Unauthenticated>()("Unau
  * @category errors
  * @since 0.1.0
  */
-export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", facts) {
+export class Forbidden extends TaggedError<Forbidden>()("Forbidden", facts) {
   readonly isRetryable = false
 }
 
@@ -123,7 +124,7 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", fact
  * @category errors
  * @since 0.1.0
  */
-export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", facts) {
+export class NotFound extends TaggedError<NotFound>()("NotFound", facts) {
   readonly isRetryable = false
 }
 
@@ -135,7 +136,7 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", facts) 
  * @category errors
  * @since 0.1.0
  */
-export class ModelNotSupported extends Schema.TaggedError<ModelNotSupported>()("ModelNotSupported", {
+export class ModelNotSupported extends TaggedError<ModelNotSupported>()("ModelNotSupported", {
   ...facts,
   /** The id of the model as the request named it. */
   model: Schema.String
@@ -151,7 +152,7 @@ export class ModelNotSupported extends Schema.TaggedError<ModelNotSupported>()("
  * @category errors
  * @since 0.1.0
  */
-export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", refusing) {
+export class InvalidRequest extends TaggedError<InvalidRequest>()("InvalidRequest", refusing) {
   readonly isRetryable = false
 }
 
@@ -163,7 +164,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
  * @category errors
  * @since 0.1.0
  */
-export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("ContextOverflow", {
+export class ContextOverflow extends TaggedError<ContextOverflow>()("ContextOverflow", {
   ...facts,
   /** The size of the context window in tokens, absent if the provider does not report it. */
   limit: Schema.optionalKey(Schema.Finite),
@@ -181,7 +182,7 @@ export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("Cont
  * @category errors
  * @since 0.1.0
  */
-export class ContentPolicy extends Schema.TaggedError<ContentPolicy>()("ContentPolicy", refusing) {
+export class ContentPolicy extends TaggedError<ContentPolicy>()("ContentPolicy", refusing) {
   readonly isRetryable = false
 }
 
@@ -193,10 +194,7 @@ export class ContentPolicy extends Schema.TaggedError<ContentPolicy>()("ContentP
  * @category errors
  * @since 0.1.0
  */
-export class UnsupportedContent extends Schema.TaggedError<UnsupportedContent>()(
-  "UnsupportedContent",
-  facts
-) {
+export class UnsupportedContent extends TaggedError<UnsupportedContent>()("UnsupportedContent", facts) {
   readonly isRetryable = false
 }
 
@@ -210,7 +208,7 @@ export class UnsupportedContent extends Schema.TaggedError<UnsupportedContent>()
  * @category errors
  * @since 0.1.0
  */
-export class Transport extends Schema.TaggedError<Transport>()("Transport", {
+export class Transport extends TaggedError<Transport>()("Transport", {
   ...facts,
   /** The part of the connection that failed. */
   kind: Schema.Literals(["refused", "dns", "tls", "reset", "badHttp", "redirect"]),
@@ -234,7 +232,7 @@ export class Transport extends Schema.TaggedError<Transport>()("Transport", {
  * @category errors
  * @since 0.1.0
  */
-export class Protocol extends Schema.TaggedError<Protocol>()("Protocol", {
+export class Protocol extends TaggedError<Protocol>()("Protocol", {
   ...facts,
   /** The rule of the protocol that the response breaks. */
   kind: Schema.Literals([
@@ -260,7 +258,7 @@ export class Protocol extends Schema.TaggedError<Protocol>()("Protocol", {
  * @category errors
  * @since 0.1.0
  */
-export class StreamTruncated extends Schema.TaggedError<StreamTruncated>()("StreamTruncated", facts) {
+export class StreamTruncated extends TaggedError<StreamTruncated>()("StreamTruncated", facts) {
   readonly isRetryable = true
 }
 
@@ -274,7 +272,7 @@ export class StreamTruncated extends Schema.TaggedError<StreamTruncated>()("Stre
  * @category errors
  * @since 0.1.0
  */
-export class StreamStalled extends Schema.TaggedError<StreamStalled>()("StreamStalled", {
+export class StreamStalled extends TaggedError<StreamStalled>()("StreamStalled", {
   ...facts,
   /** The time limit that was reached: until the first byte, between two pieces, or of the whole answer. */
   kind: Schema.Literals(["firstByte", "idle", "total"]),
@@ -292,7 +290,7 @@ export class StreamStalled extends Schema.TaggedError<StreamStalled>()("StreamSt
  * @category errors
  * @since 0.1.0
  */
-export class ServerError extends Schema.TaggedError<ServerError>()("ServerError", waiting) {
+export class ServerError extends TaggedError<ServerError>()("ServerError", waiting) {
   readonly isRetryable = true
 }
 
@@ -306,7 +304,7 @@ export class ServerError extends Schema.TaggedError<ServerError>()("ServerError"
  * @category errors
  * @since 0.2.0
  */
-export class CircuitOpen extends Schema.TaggedError<CircuitOpen>()("CircuitOpen", waiting) {
+export class CircuitOpen extends TaggedError<CircuitOpen>()("CircuitOpen", waiting) {
   readonly isRetryable = true
 }
 
@@ -379,7 +377,7 @@ const adviceOf = (reason: Reason): string | undefined => {
  * **Details**
  *
  * `message` has the provider, the tag of the reason, its `detail` and, where a wrong setting causes the failure, advice. Of a wait of a
- * minute or more it says how long it is.
+ * minute or more it says how long it is. It ends with the messages of `earlier`.
  *
  * **Example** (Recovering from one reason)
  *
@@ -404,17 +402,20 @@ const adviceOf = (reason: Reason): string | undefined => {
  * @category errors
  * @since 0.1.0
  */
-export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
+export class ProviderError extends TaggedError<ProviderError>()("ProviderError", {
   /** The id of the provider. */
   provider: Schema.String,
   /** The reason of the failure. */
-  reason: Reason
+  reason: Reason,
+  /** The messages of the failures of the providers that `Fallback` called before this one, in their order; absent if there are none. */
+  earlier: Schema.optionalKey(Schema.Array(Schema.String))
 }) {
   override get message(): string {
-    const { reason } = this
+    const { earlier, reason } = this
     const text = `${this.provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
-    const advice = adviceOf(reason)
-    return advice === undefined ? text : `${text.replace(/\.$/, "")}. ${advice}`
+    const before = earlier === undefined ? undefined : `Before: ${earlier.join(" | ")}`
+    const more = [adviceOf(reason), before].filter((sentence) => sentence !== undefined)
+    return more.length === 0 ? text : [text.replace(/\.?$/, "."), ...more].join(" ")
   }
 
   /** Whether another attempt may succeed. */

@@ -3,9 +3,9 @@
  *
  * @since 0.1.0
  */
-import * as Schema from "effect/Schema"
 import { FailureReason } from "./internal/failureReason.ts"
 import { RunResult } from "./RunResult.ts"
+import { TaggedError } from "./internal/taggedError.ts"
 
 export {
   CompactionFailed,
@@ -56,7 +56,7 @@ export {
  * @category errors
  * @since 0.1.0
  */
-export class RunFailed extends Schema.TaggedError<RunFailed>()("RunFailed", {
+export class RunFailed extends TaggedError<RunFailed>()("RunFailed", {
   /** The reason of the failure. */
   reason: FailureReason,
   /** The run until its failure: its messages, usage and report. */

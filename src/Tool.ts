@@ -349,12 +349,16 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
  * @since 0.1.0
  * @category constructors
  */
-export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
+export const fromPromise = <
+  const Name extends string,
+  Params = { readonly [key: string]: Schema.Json },
+  Success = unknown
+>(
   options: Options<Name> & {
     readonly params?: Params.ParamsSchema<Params>
-    readonly execute: (params: Params, context: PromiseTool.PromiseContext) => PromiseLike<unknown> | unknown
+    readonly execute: (params: Params, context: PromiseTool.PromiseContext) => PromiseLike<Success> | Success
   }
-): Tool<Name, Params, unknown, PromiseTool.PromiseRejected, ToolContext> => {
+): Tool<Name, Params, Success, PromiseTool.PromiseRejected, ToolContext> => {
   InvalidTool.refuse(options)
   const { execute, params, ...common } = options
   const { name, parameters } = common

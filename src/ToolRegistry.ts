@@ -19,6 +19,7 @@ import * as ToolRun from "./internal/toolRun.ts"
 import type { ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import type * as Tool from "./Tool.ts"
+import { TaggedError } from "./internal/taggedError.ts"
 
 export type { Executed } from "./internal/toolRun.ts"
 
@@ -28,7 +29,7 @@ export type { Executed } from "./internal/toolRun.ts"
  * @since 0.1.0
  * @category errors
  */
-export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
+export class ToolNotFound extends TaggedError<ToolNotFound>()("ToolNotFound", {
   /** Name as the model wrote it. */
   toolName: Schema.String,
   /** Names of the tools that the model was offered. */
@@ -46,7 +47,7 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFou
  * @since 0.1.0
  * @category errors
  */
-export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("InvalidArguments", {
+export class InvalidArguments extends TaggedError<InvalidArguments>()("InvalidArguments", {
   /** Name as the model wrote it. */
   toolName: Schema.String,
   /** Faults of the arguments, one line each. */
@@ -138,7 +139,7 @@ export interface PrepareOptions {
 export class ToolRegistry extends Context.Service<
   ToolRegistry,
   {
-    /** Adds a tool from the next turn on. Dies if the name is taken, and with `InvalidTool` if the tool cannot work. */
+    /** Adds a tool from the next turn on. Dies with `InvalidTool` if the name is taken or the tool cannot work. */
     readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Requirements<T>>
     /** Removes a tool from the next turn on. Returns false if no tool has the name. */
     readonly unregister: (name: string) => Effect.Effect<boolean>
@@ -181,7 +182,7 @@ export class ToolRegistry extends Context.Service<
  *
  * **Details**
  *
- * The services that the tools require become requirements. Dies if two tools have the same name, and with `InvalidTool` if a tool cannot work.
+ * The services that the tools require become requirements. Dies with `InvalidTool` if two tools have the same name or a tool cannot work.
  *
  * **Example** (Running a call by hand)
  *
@@ -282,9 +283,11 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
   Layer.effect(ToolRegistry, make(...tools))
 
 const duplicate = (tool: Tool.Any) =>
-  new Error(
-    `Duplicate tool name: ${tool.name}. Give each tool a name of its own, or unregister the first one before.`
-  )
+  new InvalidTool.InvalidTool({
+    tool: tool.name,
+    detail:
+      "Another tool has this name. Give each tool a name of its own, or unregister the first one before."
+  })
 
 // The same array from turn to turn, of the same definitions: providers keep what they encode by definition.
 const definitionsOf = memoize((tools: ReadonlyMap<string, Tool.Any>) =>

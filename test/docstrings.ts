@@ -162,7 +162,7 @@ const membersOf = (node: ts.Node): ReadonlyArray<Member> => {
   if (ts.isClassDeclaration(node)) {
     return (node.heritageClauses ?? []).flatMap(({ types }) =>
       types.flatMap(({ expression }) =>
-        expression.getText().startsWith("Schema.") ? fieldsOf(expression) : []
+        /^(Schema\.|TaggedError\b)/.test(expression.getText()) ? fieldsOf(expression) : []
       )
     )
   }

@@ -270,7 +270,7 @@ const ofTools: ReadonlyArray<Row> = [
   [
     "two tools of one name",
     () => prompted({ tools: [look(), look()] }),
-    "Duplicate tool name",
+    "Another tool has this name",
     "look",
     "Give each tool a name of its own"
   ],
@@ -582,8 +582,8 @@ const ofHooks: ReadonlyArray<Row> = [
   ]
 ]
 
-const closed = "Await each run before you call close(), and make a new agent with createAgent"
-const lost = "Use the agent inside the scope that it was made in"
+const closed = "Await its runs before you close it or its scope, or make a new agent"
+const lost = closed
 
 const ofRuns: ReadonlyArray<Row> = [
   [
@@ -640,8 +640,8 @@ const ofRuns: ReadonlyArray<Row> = [
   [
     "an agent outside of its scope",
     () => failed(Effect.flatMap(Effect.scoped(Agent.make({ model: "m" })), (agent) => agent.prompt("a"))),
-    "scope is closed",
-    "The agent's scope",
+    "is closed",
+    "The agent",
     lost
   ],
   [

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { Trust } from "../Message.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * The whole text of a tool result.
@@ -39,7 +40,7 @@ export interface Artifact extends Schema.Schema.Type<typeof Artifact> {}
  * @category errors
  * @since 0.2.0
  */
-export class ArtifactNotFound extends Schema.TaggedError<ArtifactNotFound>()("ArtifactNotFound", {
+export class ArtifactNotFound extends TaggedError<ArtifactNotFound>()("ArtifactNotFound", {
   /** The id. */
   artifactId: Schema.String
 }) {
@@ -54,7 +55,7 @@ export class ArtifactNotFound extends Schema.TaggedError<ArtifactNotFound>()("Ar
  * @category errors
  * @since 0.2.0
  */
-export class ArtifactStoreFailed extends Schema.TaggedError<ArtifactStoreFailed>()("ArtifactStoreFailed", {
+export class ArtifactStoreFailed extends TaggedError<ArtifactStoreFailed>()("ArtifactStoreFailed", {
   /** The function of the store that failed. */
   operation: Schema.Literals(["put", "get", "remove"]),
   /** The id of the artifact. */

@@ -1,5 +1,6 @@
 /** The exit codes of the program, which scripts rely on. */
 import * as Schema from "effect/Schema"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /** 0: the model answered. */
 export const answered = 0
@@ -18,7 +19,7 @@ export const refused = 5
 export const ofSignal = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 /** Wrong usage or missing setup. The message is one line and says what to do. */
-export class UsageError extends Schema.TaggedError<UsageError>()("UsageError", { detail: Schema.String }) {
+export class UsageError extends TaggedError<UsageError>()("UsageError", { detail: Schema.String }) {
   override get message(): string {
     return this.detail
   }

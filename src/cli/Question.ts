@@ -9,9 +9,10 @@ import * as JsonSchema from "../JsonSchema.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
 import { Screen } from "./Screen.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /** The input ended before the answer. */
-class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {}) {
+class NoAnswer extends TaggedError<NoAnswer>()("NoAnswer", {}) {
   override get message(): string {
     return "the user gave no answer"
   }

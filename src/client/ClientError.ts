@@ -10,6 +10,7 @@ import type { InvalidContinuation } from "../internal/continuation.ts"
 import type { InvalidInput } from "../internal/invalidInput.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import { RunResult } from "../RunResult.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * The server does not answer: there is no connection, it broke, or it was silent for too long.
@@ -17,7 +18,7 @@ import { RunResult } from "../RunResult.ts"
  * @category errors
  * @since 0.2.0
  */
-export class ServerUnreachable extends Schema.TaggedError<ServerUnreachable>()("ServerUnreachable", {
+export class ServerUnreachable extends TaggedError<ServerUnreachable>()("ServerUnreachable", {
   /** The failure in words. */
   detail: Schema.String
 }) {
@@ -32,7 +33,7 @@ export class ServerUnreachable extends Schema.TaggedError<ServerUnreachable>()("
  * @category errors
  * @since 0.2.0
  */
-export class UnexpectedResponse extends Schema.TaggedError<UnexpectedResponse>()("UnexpectedResponse", {
+export class UnexpectedResponse extends TaggedError<UnexpectedResponse>()("UnexpectedResponse", {
   /** The status of the response; absent for a part of a stream of events. */
   status: Schema.optionalKey(Schema.Int),
   /** The fault in words. */
@@ -50,7 +51,7 @@ export class UnexpectedResponse extends Schema.TaggedError<UnexpectedResponse>()
  * @category errors
  * @since 0.2.0
  */
-export class RunDied extends Schema.TaggedError<RunDied>()("RunDied", {
+export class RunDied extends TaggedError<RunDied>()("RunDied", {
   /** The defect in words. */
   detail: Schema.String,
   /** The run until its death. */
@@ -67,7 +68,7 @@ export class RunDied extends Schema.TaggedError<RunDied>()("RunDied", {
  * @category errors
  * @since 0.2.0
  */
-export class NoRun extends Schema.TaggedError<NoRun>()("NoRun", {
+export class NoRun extends TaggedError<NoRun>()("NoRun", {
   /** The id of the session. */
   sessionId: Schema.String
 }) {

@@ -4,6 +4,7 @@
  * @since 0.2.0
  */
 import * as Schema from "effect/Schema"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * A process cannot take part in the cluster.
@@ -16,7 +17,7 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.2.0
  */
-export class ClusterRefused extends Schema.TaggedError<ClusterRefused>()("ClusterRefused", {
+export class ClusterRefused extends TaggedError<ClusterRefused>()("ClusterRefused", {
   /** The kind of failure. */
   reason: Schema.Literals(["AlreadyRunning", "TimeZone", "Storage"]),
   /** The failure in words. */

@@ -1,7 +1,7 @@
 /**
  * The errors of an agent that is busy, closed or not paused.
  */
-import * as Schema from "effect/Schema"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * The agent has a run already, and an agent has one run at a time.
@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.1.0
  */
-export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
+export class AgentBusy extends TaggedError<AgentBusy>()("AgentBusy", {}) {
   override get message(): string {
     return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
   }
@@ -25,9 +25,9 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) 
  * @category errors
  * @since 0.2.0
  */
-export class AgentClosed extends Schema.TaggedError<AgentClosed>()("AgentClosed", {}) {
+export class AgentClosed extends TaggedError<AgentClosed>()("AgentClosed", {}) {
   override get message(): string {
-    return "The agent's scope is closed. Use the agent inside the scope that it was made in, or make a new agent."
+    return "The agent is closed. Await its runs before you close it or its scope, or make a new agent."
   }
 }
 
@@ -37,7 +37,7 @@ export class AgentClosed extends Schema.TaggedError<AgentClosed>()("AgentClosed"
  * @category errors
  * @since 0.2.0
  */
-export class NotPaused extends Schema.TaggedError<NotPaused>()("NotPaused", {}) {
+export class NotPaused extends TaggedError<NotPaused>()("NotPaused", {}) {
   override get message(): string {
     return "No run is paused. To start a new run without a prompt, use continue."
   }

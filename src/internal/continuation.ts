@@ -4,6 +4,7 @@
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * `continue` found nothing that the model could answer: no message, or a complete answer.
@@ -11,7 +12,7 @@ import * as Transcript from "../Transcript.ts"
  * @category errors
  * @since 0.1.0
  */
-export class InvalidContinuation extends Schema.TaggedError<InvalidContinuation>()("InvalidContinuation", {
+export class InvalidContinuation extends TaggedError<InvalidContinuation>()("InvalidContinuation", {
   /** The reason in words. */
   detail: Schema.String
 }) {

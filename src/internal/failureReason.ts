@@ -12,6 +12,7 @@ import { ProviderError } from "../ProviderError.ts"
 import { table } from "./limitTable.ts"
 import { Usage } from "../Usage.ts"
 import { SessionError } from "./sessionError.ts"
+import { TaggedError } from "./taggedError.ts"
 
 type Renamed = {
   readonly [N in keyof typeof table]: (typeof table)[N] extends { readonly formerly: string } ? N : never
@@ -63,7 +64,7 @@ export type LimitName = typeof LimitName.Type
  * @category errors
  * @since 0.1.0
  */
-export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
+export class LimitExceeded extends TaggedError<LimitExceeded>()("LimitExceeded", {
   /** The bound. */
   limit: LimitName,
   /** The amount that the run reached, in the unit of the bound. */
@@ -94,7 +95,7 @@ const ofHook = {
  * @category errors
  * @since 0.1.0
  */
-export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", ofHook) {
+export class HookFailed extends TaggedError<HookFailed>()("HookFailed", ofHook) {
   override get message(): string {
     return `Hook ${this.hook}${FailureText.quoted(this.hookName)} failed: ${this.detail}`
   }
@@ -106,7 +107,7 @@ export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", o
  * @category errors
  * @since 0.1.0
  */
-export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
+export class ToolFailed extends TaggedError<ToolFailed>()("ToolFailed", {
   /** The id of the call. */
   toolCallId: Schema.String,
   /** The name of the tool. */
@@ -127,7 +128,7 @@ export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
  * @category errors
  * @since 0.1.0
  */
-export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("ModelCallSkipped", {
+export class ModelCallSkipped extends TaggedError<ModelCallSkipped>()("ModelCallSkipped", {
   /** The reason that the hook gave. */
   detail: Schema.String
 }) {
@@ -142,7 +143,7 @@ export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("Mo
  * @category errors
  * @since 0.2.0
  */
-export class GuardrailTripped extends Schema.TaggedError<GuardrailTripped>()("GuardrailTripped", {
+export class GuardrailTripped extends TaggedError<GuardrailTripped>()("GuardrailTripped", {
   /** The name of the guard. */
   guard: Schema.String,
   /** The part that the guard stopped: the messages for the model, or the answer of the model. */
@@ -161,7 +162,7 @@ export class GuardrailTripped extends Schema.TaggedError<GuardrailTripped>()("Gu
  * @category errors
  * @since 0.1.0
  */
-export class TransformFailed extends Schema.TaggedError<TransformFailed>()("TransformFailed", ofHook) {
+export class TransformFailed extends TaggedError<TransformFailed>()("TransformFailed", ofHook) {
   override get message(): string {
     return `Hook ${this.hook}${FailureText.quoted(this.hookName)} failed: ${this.detail}`
   }
@@ -173,7 +174,7 @@ export class TransformFailed extends Schema.TaggedError<TransformFailed>()("Tran
  * @category errors
  * @since 0.1.0
  */
-export class InvalidTranscript extends Schema.TaggedError<InvalidTranscript>()("InvalidTranscript", {
+export class InvalidTranscript extends TaggedError<InvalidTranscript>()("InvalidTranscript", {
   /** The faults of the transcript, one sentence for each. */
   violations: Schema.Array(Schema.String)
 }) {
@@ -188,7 +189,7 @@ export class InvalidTranscript extends Schema.TaggedError<InvalidTranscript>()("
  * @category errors
  * @since 0.2.0
  */
-export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputInvalid", {
+export class OutputInvalid extends TaggedError<OutputInvalid>()("OutputInvalid", {
   /** The faults of the last output, one line each. */
   detail: Schema.String,
   /** The last output as the model wrote it: the text of its answer, or the arguments of its call. */
@@ -211,7 +212,7 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputIn
  * @category errors
  * @since 0.2.0
  */
-export class OutputMissing extends Schema.TaggedError<OutputMissing>()("OutputMissing", {
+export class OutputMissing extends TaggedError<OutputMissing>()("OutputMissing", {
   /** The status of the run, such as `"cancelled"`. */
   status: Schema.String
 }) {
@@ -230,7 +231,7 @@ export class OutputMissing extends Schema.TaggedError<OutputMissing>()("OutputMi
  * @category errors
  * @since 0.2.0
  */
-export class CompactionFailed extends Schema.TaggedError<CompactionFailed>()("CompactionFailed", {
+export class CompactionFailed extends TaggedError<CompactionFailed>()("CompactionFailed", {
   /** The failure in words. */
   detail: Schema.String,
   /** The failure of the model call or the bound that it reached, absent for another failure. */

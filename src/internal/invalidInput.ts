@@ -9,6 +9,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import * as RunOptions from "../RunOptions.ts"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * Options or messages are not valid, and nothing has begun.
@@ -16,7 +17,7 @@ import * as RunOptions from "../RunOptions.ts"
  * @category errors
  * @since 0.2.0
  */
-export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
+export class InvalidInput extends TaggedError<InvalidInput>()("InvalidInput", {
   /** The kind of input. */
   subject: Schema.Literals(["options", "messages", "prompt"]),
   /** One sentence for each fault: its path, what is expected, what was given. */

@@ -13,6 +13,7 @@ import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
 import * as StandardParams from "./standardParams.ts"
 import * as ToolName from "./toolName.ts"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * The definition of a tool cannot work.
@@ -25,7 +26,7 @@ import * as ToolName from "./toolName.ts"
  * @since 0.2.0
  * @category errors
  */
-export class InvalidTool extends Schema.TaggedError<InvalidTool>()("InvalidTool", {
+export class InvalidTool extends TaggedError<InvalidTool>()("InvalidTool", {
   /** Name of the tool. Empty if it has none. */
   tool: Schema.String,
   /** The fault, and what to write instead. */

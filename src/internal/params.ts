@@ -11,6 +11,7 @@ import * as JsonSchema from "../JsonSchema.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
 import * as StandardParams from "./standardParams.ts"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * The arguments of a call do not match the params of its tool.
@@ -23,7 +24,7 @@ import * as StandardParams from "./standardParams.ts"
  * @since 0.1.0
  * @category errors
  */
-export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidParams", {
+export class InvalidParams extends TaggedError<InvalidParams>()("InvalidParams", {
   /** Faults for the model, one line each. */
   detail: Schema.String
 }) {

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * The call that a plain function runs for.
@@ -35,7 +36,7 @@ export interface PromiseContext {
  * @since 0.1.0
  * @category errors
  */
-export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("PromiseRejected", {
+export class PromiseRejected extends TaggedError<PromiseRejected>()("PromiseRejected", {
   /** Text of what was thrown, for the model. */
   detail: Schema.String,
   /** The thrown value. */
@@ -51,24 +52,23 @@ export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("Prom
  * all of them before the call ends. Interruption aborts the signal and does not wait for the promise. `name` is the name of
  * the tool.
  */
-export const execution = <Params>(
+export const execution = <Params, Success>(
   name: string,
-  execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+  execute: (params: Params, context: PromiseContext) => PromiseLike<Success> | Success
 ) =>
-  Effect.fnUntraced(function* (params: Params): Effect.fn.Return<unknown, PromiseRejected, ToolContext> {
+  Effect.fnUntraced(function* (params: Params): Effect.fn.Return<Success, PromiseRejected, ToolContext> {
     const context = yield* ToolContext
-    const partials = yield* Queue.unbounded<string | ToolOutput, PromiseRejected | Cause.Done>()
+    const partials = yield* Queue.unbounded<string | ToolOutput, PromiseRejected | Cause.Done<Success>>()
     const controller = new AbortController()
     const { signal } = controller
     const progress = (partial: string | ToolOutput): void => {
       if (!signal.aborted) Queue.offerUnsafe(partials, partial)
     }
     let isSettled = false
-    let value: unknown
     const call = async () => {
       try {
-        value = await execute(params, { ...context, signal, progress })
-        Queue.endUnsafe(partials)
+        const value = await execute(params, { ...context, signal, progress })
+        Queue.failCauseUnsafe(partials, Cause.fail(Cause.Done(value)))
       } catch (thrown) {
         const error = new PromiseRejected({ detail: FailureText.of(thrown), thrown })
         Queue.failCauseUnsafe(partials, Cause.fail(error))
@@ -80,7 +80,7 @@ export const execution = <Params>(
     return yield* Queue.take(partials).pipe(
       Effect.flatMap(context.progress),
       Effect.forever({ disableYield: true }),
-      Pull.catchDone(() => Effect.sync(() => value)),
+      Pull.catchDone(Effect.succeed),
       Effect.onInterrupt(() => {
         controller.abort()
         return Effect.forkDetach(reportDeaf(name, () => isSettled))

@@ -2,6 +2,7 @@
  * The errors of an answer to an approval or a question.
  */
 import * as Schema from "effect/Schema"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * No approval and no question with the id waits for an answer, or has one.
@@ -9,7 +10,7 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.2.0
  */
-export class RequestNotFound extends Schema.TaggedError<RequestNotFound>()("RequestNotFound", {
+export class RequestNotFound extends TaggedError<RequestNotFound>()("RequestNotFound", {
   /** The id that was given. */
   id: Schema.String
 }) {
@@ -28,7 +29,7 @@ export class RequestNotFound extends Schema.TaggedError<RequestNotFound>()("Requ
  * @category errors
  * @since 0.2.0
  */
-export class AnswerConflict extends Schema.TaggedError<AnswerConflict>()("AnswerConflict", {
+export class AnswerConflict extends TaggedError<AnswerConflict>()("AnswerConflict", {
   /** The id of the approval or the question. */
   id: Schema.String,
   /** The contradiction in words. */
@@ -49,7 +50,7 @@ export class AnswerConflict extends Schema.TaggedError<AnswerConflict>()("Answer
  * @category errors
  * @since 0.2.0
  */
-export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", {
+export class InvalidAnswer extends TaggedError<InvalidAnswer>()("InvalidAnswer", {
   /** The id of the approval or the question. */
   id: Schema.String,
   /** The faults in words. */

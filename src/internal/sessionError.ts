@@ -2,6 +2,7 @@
  * The error of a session, and its reasons.
  */
 import * as Schema from "effect/Schema"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * No session has the id.
@@ -9,7 +10,7 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.2.0
  */
-export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {
+export class NotFound extends TaggedError<NotFound>()("NotFound", {}) {
   override get message(): string {
     return "there is no such session"
   }
@@ -21,7 +22,7 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {}) {
  * @category errors
  * @since 0.2.0
  */
-export class Exists extends Schema.TaggedError<Exists>()("Exists", {}) {
+export class Exists extends TaggedError<Exists>()("Exists", {}) {
   override get message(): string {
     return "a session of this id exists already"
   }
@@ -37,7 +38,7 @@ export class Exists extends Schema.TaggedError<Exists>()("Exists", {}) {
  * @category errors
  * @since 0.2.0
  */
-export class Locked extends Schema.TaggedError<Locked>()("Locked", {
+export class Locked extends TaggedError<Locked>()("Locked", {
   /** The process of the writer, such as its id. Default: not known. */
   owner: Schema.optionalKey(Schema.String),
   /** The time since which the writer has it open, in milliseconds since the epoch. Default: not known. */
@@ -55,7 +56,7 @@ export class Locked extends Schema.TaggedError<Locked>()("Locked", {
  * @category errors
  * @since 0.2.0
  */
-export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageFailed", {
+export class StorageFailed extends TaggedError<StorageFailed>()("StorageFailed", {
   /** The work that failed, such as `"append"`. */
   operation: Schema.String,
   /** The failure in words. */
@@ -72,7 +73,7 @@ export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageF
  * @category errors
  * @since 0.2.0
  */
-export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", {
+export class Unreadable extends TaggedError<Unreadable>()("Unreadable", {
   /** The fault in words. */
   detail: Schema.String
 }) {
@@ -96,7 +97,7 @@ export type SessionReason = typeof SessionReason.Type
  * @category errors
  * @since 0.2.0
  */
-export class SessionError extends Schema.TaggedError<SessionError>()("SessionError", {
+export class SessionError extends TaggedError<SessionError>()("SessionError", {
   /** The id of the session; empty if the error is about all sessions of a store. */
   sessionId: Schema.String,
   /** The reason. */

@@ -27,6 +27,7 @@ import { Outer, type Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import * as Tool from "../Tool.ts"
+import { TaggedError } from "./taggedError.ts"
 
 /**
  * The run of an agent that is a tool gave no answer.
@@ -34,7 +35,7 @@ import * as Tool from "../Tool.ts"
  * @category errors
  * @since 0.2.0
  */
-export class SubAgentFailed extends Schema.TaggedError<SubAgentFailed>()("SubAgentFailed", {
+export class SubAgentFailed extends TaggedError<SubAgentFailed>()("SubAgentFailed", {
   /** The name of the tool. */
   agent: Schema.String,
   /** The way in which the run ended; absent if it could not begin. */

@@ -2,6 +2,7 @@
  * The failure of an MCP server.
  */
 import * as Schema from "effect/Schema"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * An MCP server did not do what it was asked.
@@ -20,7 +21,7 @@ import * as Schema from "effect/Schema"
  * @category errors
  * @since 0.2.0
  */
-export class McpError extends Schema.TaggedError<McpError>()("McpError", {
+export class McpError extends TaggedError<McpError>()("McpError", {
   /** The name of the server. */
   server: Schema.String,
   /** The kind of failure. */

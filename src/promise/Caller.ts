@@ -10,6 +10,7 @@ import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
+import { AgentClosed } from "../internal/agentError.ts"
 import { eventsOnly } from "../internal/eventsOnly.ts"
 import * as Inspection from "../internal/inspection.ts"
 import * as Events from "./Events.ts"
@@ -44,7 +45,7 @@ export class Caller {
   read<A, E>(use: (agent: Agent.Agent) => Stream.Stream<A, E>, signal?: AbortSignal): AsyncIterable<A> {
     const called = callerOfMethod()
     const whileOpen = Effect.suspend(() =>
-      this.isClosed ? Effect.die(closedError()) : Effect.map(this.agent, use)
+      this.isClosed ? Effect.die(new AgentClosed()) : Effect.map(this.agent, use)
     )
     return Events.iterable(delivering(Stream.unwrap(whileOpen)), signal, (error) =>
       Inspection.calledFrom(error, called)
@@ -84,12 +85,6 @@ const callerOfMethod = (): Called => Inspection.caller().slice(2)
 /** The frames of the stack above a call of the agent. */
 type Called = ReadonlyArray<string>
 
-/** The failure of an interrupted call: only `close` and a signal interrupt one. */
-const closedError = (): Error =>
-  new Error(
-    "The agent is closed. Await each run before you call close(), and make a new agent with createAgent."
-  )
-
 /** Adds the call to the stack of a failure. A run that the signal cancelled rejects with the reason of the signal. */
 const settled = async <A>(
   running: Promise<Exit.Exit<A, unknown>>,
@@ -100,7 +95,8 @@ const settled = async <A>(
   if (Exit.isSuccess(exit)) return exit.value
   const isLeft = Cause.hasInterruptsOnly(exit.cause)
   if (isLeft && signal?.aborted === true) return Promise.reject(signal.reason)
-  const error = isLeft ? closedError() : Cause.squash(exit.cause)
+  // But for a signal, only `close` interrupts a call.
+  const error = isLeft ? new AgentClosed() : Cause.squash(exit.cause)
   Inspection.calledFrom(error, called)
   return Promise.reject(error)
 }

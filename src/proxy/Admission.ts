@@ -5,6 +5,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ModelRequest } from "../Provider.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * The server does not ask the model that the request names.
@@ -12,7 +13,7 @@ import type { ModelRequest } from "../Provider.ts"
  * @category errors
  * @since 0.2.0
  */
-export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelForbidden", {
+export class ModelForbidden extends TaggedError<ModelForbidden>()("ModelForbidden", {
   /** The id of the model. */
   model: Schema.String,
   /** The failure in words. */
@@ -29,7 +30,7 @@ export class ModelForbidden extends Schema.TaggedError<ModelForbidden>()("ModelF
  * @category errors
  * @since 0.2.0
  */
-export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", {
+export class InvalidBody extends TaggedError<InvalidBody>()("InvalidBody", {
   /** The failure in words. */
   detail: Schema.String
 }) {

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { countTokens, CountingUnsupported, Provider } from "../Provider.ts"
-import type { ProviderError } from "../ProviderError.ts"
+import { ProviderError } from "../ProviderError.ts"
 import * as Silence from "../internal/silence.ts"
 
 type ProviderLayer = Layer.Layer<Provider, any, any>
@@ -51,7 +51,8 @@ const byDefault = (error: ProviderError): boolean => error.reason._tag !== "Cont
  * **Details**
  *
  * A failure after the first block of an answer stands: the next provider is not called. An answer that ends without `Finish` counts
- * as failed. Each change of the provider emits an `Attempt` event with its cause, and `Start` names the provider that answers.
+ * as failed. Each change of the provider emits an `Attempt` event with its cause, and `Start` names the provider that answers. If all
+ * fail, the error is that of the last one, with the messages of the others in `earlier` and in its own.
  *
  * A `Retry` around one provider retries that provider before the next one is called. Around the fallback it retries the whole
  * list.
@@ -99,7 +100,7 @@ export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyA
       const [first] = resolved
       return Provider.of({
         id: first?.provider.id ?? "fallback",
-        stream: (request) => ask(resolved, request, options?.when ?? byDefault, 1),
+        stream: (request) => ask(resolved, request, options?.when ?? byDefault, []),
         structuredOutput: (request) =>
           resolved.every(
             ({ model = request.model, provider }) =>
@@ -137,13 +138,15 @@ const ask = (
   [current, ...others]: ReadonlyArray<Resolved>,
   request: ModelRequest,
   when: (error: ProviderError) => boolean,
-  attempt: number
+  earlier: ReadonlyArray<string>
 ): Silence.Answer => {
   if (current === undefined) return Stream.empty
   const answer = current.provider.stream({ ...request, model: current.model ?? request.model })
   return Silence.orElse(current.provider.id, answer, (error, spoke) => {
-    if (spoke || others.length === 0 || !when(error)) return Stream.fail(error)
-    const hop: ModelEvent = { _tag: "Attempt", attempt, delay: Duration.zero, error }
-    return Stream.concat(Stream.succeed(hop), ask(others, request, when, attempt + 1))
+    if (spoke || others.length === 0 || !when(error)) {
+      return Stream.fail(earlier.length === 0 ? error : new ProviderError({ ...error, earlier }))
+    }
+    const hop: ModelEvent = { _tag: "Attempt", attempt: earlier.length + 1, delay: Duration.zero, error }
+    return Stream.concat(Stream.succeed(hop), ask(others, request, when, [...earlier, error.message]))
   })
 }

@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as LogLine from "./LogLine.ts"
 import * as NewestRuns from "./NewestRuns.ts"
 import * as Starts from "./Starts.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * A log could not be written or read.
@@ -20,7 +21,7 @@ import * as Starts from "./Starts.ts"
  * @category errors
  * @since 0.2.0
  */
-export class RunLogError extends Schema.TaggedError<RunLogError>()("RunLogError", {
+export class RunLogError extends TaggedError<RunLogError>()("RunLogError", {
   /** The failure in words. */
   detail: Schema.String,
   /**

@@ -13,6 +13,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as ProcessTable from "./ProcessTable.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /** A process that has a lock. */
 const Owner = Schema.Struct({
@@ -28,7 +29,7 @@ type Owner = typeof Owner.Type
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Owner))
 
 /** A process that lives has the lock. */
-export class Held extends Schema.TaggedError<Held>()("Held", {
+export class Held extends TaggedError<Held>()("Held", {
   /** The id of the process, absent if the file does not say it. */
   pid: Schema.optionalKey(Schema.Int),
   /** The time of the lock, in milliseconds since the epoch. */

@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Folders from "./Folders.ts"
 import * as FrontMatter from "./FrontMatter.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * A skill, without its instructions.
@@ -36,7 +37,7 @@ export interface Skill {
  * @category errors
  * @since 0.2.0
  */
-export class InvalidSkill extends Schema.TaggedError<InvalidSkill>()("InvalidSkill", {
+export class InvalidSkill extends TaggedError<InvalidSkill>()("InvalidSkill", {
   /** The path of the `SKILL.md`. */
   path: Schema.String,
   /** The line of the fault, from 1. Absent if the fault has none. */

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { ModelEvent } from "../ModelEvent.ts"
 import { ProviderError } from "../ProviderError.ts"
 import * as Secrets from "./CassetteSecrets.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /** The events of an answer in the arrays in which they came, and its failure. */
 export const Answer = Schema.Struct({
@@ -23,7 +24,7 @@ export const Recording = Schema.Struct({ request: Schema.Json, answers: Schema.A
 export type Recording = typeof Recording.Type
 
 /** A file of the cassette cannot be read or written. */
-export class CassetteFailed extends Schema.TaggedError<CassetteFailed>()("CassetteFailed", {
+export class CassetteFailed extends TaggedError<CassetteFailed>()("CassetteFailed", {
   path: Schema.String,
   detail: Schema.String
 }) {

@@ -16,6 +16,7 @@ import { PathFailure } from "./PathFailure.ts"
 import * as PathGlob from "./PathGlob.ts"
 import * as Ripgrep from "./Ripgrep.ts"
 import * as Walk from "./Walk.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 export type { Options } from "./Walk.ts"
 
@@ -51,7 +52,7 @@ export const maxFileBytes = 16 * 1024 * 1024
  * @since 0.1.0
  * @category errors
  */
-export class InvalidPattern extends Schema.TaggedError<InvalidPattern>()("InvalidPattern", {
+export class InvalidPattern extends TaggedError<InvalidPattern>()("InvalidPattern", {
   /** The pattern of the call. */
   pattern: Schema.String,
   /** The syntax error, and the part of the pattern that has it. */

@@ -9,6 +9,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { cutLine, visible } from "./Output.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * The tool may not use the path.
@@ -32,7 +33,7 @@ import { cutLine, visible } from "./Output.ts"
  * @since 0.1.0
  * @category errors
  */
-export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
+export class PathRefused extends TaggedError<PathRefused>()("PathRefused", {
   /** The path that the model gave. */
   path: Schema.String,
   /** The reason, and the paths that the tool may use. */
@@ -67,7 +68,7 @@ export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused"
  * @since 0.1.0
  * @category errors
  */
-export class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
+export class FileFailed extends TaggedError<FileFailed>()("FileFailed", {
   /** The path that the model gave. */
   path: Schema.String,
   /** The reason for code. */

@@ -15,6 +15,7 @@ import * as Likeness from "./Likeness.ts"
 import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { nearest } from "./Similarity.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * One replacement.
@@ -46,7 +47,7 @@ export interface Edit {
  * @since 0.1.0
  * @category errors
  */
-export class EditRefused extends Schema.TaggedError<EditRefused>()("EditRefused", {
+export class EditRefused extends TaggedError<EditRefused>()("EditRefused", {
   /** The file that was not changed. */
   path: Schema.String,
   /** The reason for the model. */

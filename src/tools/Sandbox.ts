@@ -20,6 +20,7 @@ import type * as ChildEnvironment from "./ChildEnvironment.ts"
 import * as Protection from "./Protection.ts"
 import * as SandboxLimits from "./SandboxLimits.ts"
 import * as Seatbelt from "./Seatbelt.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * Whether commands run in a sandbox.
@@ -82,7 +83,7 @@ export interface Options {
  * @since 0.2.0
  * @category errors
  */
-export class SandboxUnavailable extends Schema.TaggedError<SandboxUnavailable>()("SandboxUnavailable", {
+export class SandboxUnavailable extends TaggedError<SandboxUnavailable>()("SandboxUnavailable", {
   /** The reason, such as a program that is not installed. */
   detail: Schema.String,
   /** Whether the search itself failed, so that there may be a sandbox. Default `false`. */

@@ -20,6 +20,7 @@ import { fromPlatform } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 import * as Sandbox from "./Sandbox.ts"
 import * as SandboxChoice from "./SandboxChoice.ts"
+import { TaggedError } from "../internal/taggedError.ts"
 
 /**
  * Options of the tool `shell`.
@@ -64,7 +65,7 @@ export interface Options extends Sandbox.Options {
  * @since 0.1.0
  * @category errors
  */
-export class ShellFailed extends Schema.TaggedError<ShellFailed>()("ShellFailed", {
+export class ShellFailed extends TaggedError<ShellFailed>()("ShellFailed", {
   /** The reason, such as a missing shell. */
   detail: Schema.String
 }) {

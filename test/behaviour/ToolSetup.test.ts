@@ -321,7 +321,7 @@ describe("a tool that cannot work", () => {
       const twice = yield* Effect.exit(registry.register(say("ok")))
       assert.match(
         String(Exit.isFailure(twice) && Cause.squash(twice.cause)),
-        /Duplicate tool name: ok\. Give each tool/
+        /Tool "ok": Another tool has this name\. Give each tool/
       )
     })
   )

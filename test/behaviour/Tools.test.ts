@@ -1136,7 +1136,10 @@ describe("Tools", () => {
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("a", "first"))
         const exit = yield* Effect.exit(registry.register(say("a", "second")))
-        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "Duplicate tool name: a")
+        assert.include(
+          Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
+          'Tool "a": Another tool has this name'
+        )
         const { content } = yield* registry.execute(yield* registry.prepare(call("a")), context)
         assert.deepStrictEqual(content, [Message.text("first")])
       })

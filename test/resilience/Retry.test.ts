@@ -212,14 +212,16 @@ describe("Fallback", () => {
     })
   )
 
-  it.effect("fails with the last error when nobody answers", () =>
+  it.effect("fails with the last error when no provider answers, which names those before", () =>
     Effect.gen(function* () {
       const last = new ProviderError.Forbidden({ detail: "no" })
       const layer = Fallback.layer([
         ScriptedProvider.layer([ScriptedProvider.fail(busy)]),
         ScriptedProvider.layer([ScriptedProvider.fail(last)])
       ])
-      assert.strictEqual((yield* Effect.flip(ask.pipe(Effect.provide(layer)))).reason._tag, "Forbidden")
+      const { message, reason } = yield* Effect.flip(ask.pipe(Effect.provide(layer)))
+      assert.strictEqual(reason._tag, "Forbidden")
+      assert.match(message, /^scripted: Forbidden: no\. Before: scripted: Overloaded: /)
     })
   )
 
