@@ -13,18 +13,20 @@ import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
+import type { Call } from "./Outcome.ts"
+import * as Pasted from "./Pasted.ts"
 import type { Pause } from "./Pause.ts"
 import * as Preview from "./Preview.ts"
 import * as Question from "./Question.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "./Settings.ts"
-import type { Named } from "./Values.ts"
+import * as Values from "./Values.ts"
 
 export interface Policy {
   /** Tools and commands that run without an approval. */
-  readonly allow: Named
+  readonly allow: Values.Named
   /** Tools and commands that never run. Wins over `allow` and `yes`. */
-  readonly deny: Named
+  readonly deny: Values.Named
   /** Whether every tool runs without an approval. */
   readonly yes: boolean
   /**
@@ -66,16 +68,22 @@ export const ofClient = (settings: Settings, root: string, asked: Policy["asked"
   during: (effect) => effect
 })
 
-/** The advice on how to permit refused tools in the next run. */
+/** The advice on how to permit refused calls in the next run: a plain command by itself, else the tool. */
 export const advice = (
   { asked, deny, isAsked }: Pick<Policy, "asked" | "deny" | "isAsked">,
-  refused: ReadonlyArray<string>
+  refused: ReadonlyArray<Call>
 ): string => {
-  const flags = refused.filter((name) => !deny.tools.has(name)).map((name) => `--allow ${name}`)
-  if (flags.length === 0) return "--deny forbids it."
+  const rules = refused.filter(({ toolName }) => !deny.tools.has(toolName)).map(ruleFor)
+  if (rules.length === 0) return "--deny forbids it."
   return asked === "terminal" && isAsked
     ? ""
-    : `To let it run give ${flags.join(" ")}, or --yes for every tool.`
+    : `To let it run give ${[...new Set(rules)].join(" ")}, or --yes for every tool.`
+}
+
+const ruleFor = ({ params, toolName }: Call): string => {
+  const rule = `shell(${commandIn(toolName, params) ?? ""})`
+  const isPlain = Option.exists(Values.named(rule), ({ commands }) => commands.length === 1)
+  return `--allow ${isPlain ? Pasted.quoted(rule) : toolName}`
 }
 
 // Every other tool may change something.
@@ -115,7 +123,7 @@ export const make = Effect.fnUntraced(function* (policy: Policy) {
 
 const unasked = (policy: Policy, toolName: string, reason: string): string => {
   const text = `it needs approval, as ${reason}, and the program cannot ask for it`
-  return policy.advises === true ? `${text}. ${advice(policy, [toolName])}` : text
+  return policy.advises === true ? `${text}. ${advice(policy, [{ toolName, params: undefined }])}` : text
 }
 
 /** The person at the terminal, who gets one question after the other. */

@@ -14,6 +14,7 @@ import * as Tools from "../tools/Tools.ts"
 import type { Request as ConfigRequest } from "./ConfigList.ts"
 import * as DurableSettings from "./DurableSettings.ts"
 import * as ExitCode from "./ExitCode.ts"
+import { UsageError } from "./ExitCode.ts"
 import { modelName } from "./ModelChoice.ts"
 import type { Request as ModelsRequest } from "./ModelList.ts"
 import { is, optionalText } from "./PlainFlags.ts"
@@ -22,6 +23,7 @@ import type { PlaceFlags } from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import * as Values from "./Values.ts"
 import { companies } from "./Vendors.ts"
+import * as Words from "./Words.ts"
 
 const keyNames = new Set(companies.flatMap(({ keyNames, model }) => (model === undefined ? [] : keyNames)))
 
@@ -52,7 +54,7 @@ const description = [
   "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
   "",
   "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",
-  "2 wrong usage, 3 a limit was reached, 4 suspended: it waits for an approval, 5 refused and no answer, 130 interrupted, 143 terminated."
+  "2 wrong usage, 3 a limit was reached, 4 suspended: it waits for an approval, 5 refused: no answer, or --fail-on-refusal is given, 130 interrupted, 143 terminated."
 ].join("\n  ")
 
 const prompt = Argument.String("prompt").pipe(
@@ -206,42 +208,23 @@ export type Parsed =
   | { readonly worker: ServerCommands.WorkerLine }
   | { readonly code: number }
 
-/**
- * A text that is no flag and no command for sure, with a space before it that the prompt loses: `-p models`, and a text with a hyphen and a
- * space, such as `"- list the files"`.
- */
-const asWord =
-  (commands: ReadonlySet<string>) =>
-  (arg: string, index: number, args: ReadonlyArray<string>): string => {
-    const isAfterPrint = ["-p", "--print"].includes(args[index - 1] ?? "")
-    const isText = /^-[^=]*\s/.test(arg)
-    return isText || (isAfterPrint && commands.has(arg)) ? ` ${arg}` : arg
-  }
-
-/** Gives `--resume` without a session an empty one, which a person picks. */
-const withResume = (arg: string, index: number, args: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const next = args[index + 1]
-  const isBare = (arg === "-r" || arg === "--resume") && (next === undefined || /^-./.test(next))
-  return isBare && !args.slice(0, index).includes("--") ? [arg, ""] : [arg]
-}
-
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
 export const parse = Effect.fnUntraced(function* <E, R>(
   args: ReadonlyArray<string>,
   version: string,
   commands: Commands<E, R>
-): Effect.fn.Return<Parsed, CliError.CliError | E, Command.Environment | R> {
+): Effect.fn.Return<Parsed, CliError.CliError | UsageError | E, Command.Environment | R> {
   const parsed = yield* Ref.make<Parsed>({ code: ExitCode.answered })
   const finish = (run: Effect.Effect<number, E, R>) =>
     Effect.flatMap(run, (code) => Ref.set(parsed, { code }))
-  const done = <A>(run: (request: A) => Effect.Effect<number, E, R>) =>
+  const handled = <A>(run: (request: A) => Effect.Effect<number, E, R>) =>
     Command.withHandler((request: A) => finish(run(request)))
   const parsing = Command.make("effect-agent", line, (line) => Ref.set(parsed, { line })).pipe(
     Command.withDescription(description),
     Command.withSubcommands([
-      models.pipe(done(commands.models)),
-      config.pipe(done(commands.config)),
-      approve.pipe(done(commands.approve)),
+      models.pipe(handled(commands.models)),
+      config.pipe(handled(commands.config)),
+      approve.pipe(handled(commands.approve)),
       ServerCommands.serve.pipe(
         Command.withHandler((line) => Ref.set(parsed, { serve: { ...SettingTable.absent, ...line } }))
       ),
@@ -249,17 +232,19 @@ export const parse = Effect.fnUntraced(function* <E, R>(
         Command.withHandler((line) => Ref.set(parsed, { worker: { ...SettingTable.absent, ...line } }))
       ),
       ServerCommands.runs((line) => finish(commands.runs(line))),
-      acp.pipe(done((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),
-      mcp.pipe(done((flags) => commands.mcp({ ...SettingTable.absent, ...flags }))),
+      acp.pipe(handled((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),
+      mcp.pipe(handled((flags) => commands.mcp({ ...SettingTable.absent, ...flags }))),
       sessions((line) => finish(commands.sessions(line)))
     ])
   )
-  const names = parsing.subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
-  yield* Command.runWith(parsing, { version })(args.map(asWord(new Set(names))).flatMap(withResume)).pipe(
+  const names = new Set(parsing.subcommands.flatMap(({ commands }) => commands.map(({ name }) => name)))
+  yield* Command.runWith(parsing, { version })(Words.read(args, names)).pipe(
     Effect.provideService(
       CliConfig.CliConfig,
       CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
     )
   )
-  return yield* Ref.get(parsed)
+  const done = yield* Ref.get(parsed)
+  const misspelt = "line" in done ? Words.misspelt(done.line.prompt, args, names) : undefined
+  return misspelt === undefined ? done : yield* new UsageError({ detail: misspelt })
 })

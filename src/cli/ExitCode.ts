@@ -12,7 +12,7 @@ export const usage = 2
 export const limit = 3
 /** 4: the run waits for a person, and another run can continue it. */
 export const suspended = 4
-/** 5: a refusal, without an answer. */
+/** 5: a refusal, without an answer or with `--fail-on-refusal`. */
 export const refused = 5
 
 /** 128 plus the number of the signal, as shells do. */

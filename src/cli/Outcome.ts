@@ -10,15 +10,21 @@ import * as Failure from "./Failure.ts"
 import * as Inert from "./Inert.ts"
 import type { Pasted } from "./Pasted.ts"
 
+/** A tool call. */
+export interface Call {
+  readonly toolName: string
+  readonly params: unknown
+}
+
 export interface Outcome {
   /** The last answer of the model. */
   readonly last: Assistant | undefined
   /** Why the model refused to answer, by its last call. */
   readonly refusal: Refusal | undefined
-  /** Ids of the calls that have started. */
-  readonly started: ReadonlySet<string>
-  /** Names of the tools whose calls were refused. */
-  readonly refused: ReadonlySet<string>
+  /** The params of the calls that have started, by their ids. */
+  readonly started: ReadonlyMap<string, unknown>
+  /** The calls that were refused. */
+  readonly refused: ReadonlyArray<Call>
   /** `undefined` while the run continues. */
   readonly status: RunStatus | undefined
   readonly error: EventError | undefined
@@ -34,8 +40,8 @@ export interface Outcome {
 export const initial: Outcome = {
   last: undefined,
   refusal: undefined,
-  started: new Set(),
-  refused: new Set(),
+  started: new Map(),
+  refused: [],
   status: undefined,
   error: undefined,
   output: undefined,
@@ -71,15 +77,20 @@ const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
 const ofCalls = (outcome: Outcome, event: AgentEvent): Outcome => {
   switch (event._tag) {
     case "ToolExecutionStart":
-      return { ...outcome, started: new Set(outcome.started).add(event.toolCallId) }
+      return { ...outcome, started: new Map(outcome.started).set(event.toolCallId, event.params) }
     case "ToolExecutionEnd":
       return event.outcome === "rejected" || event.outcome === "blocked"
-        ? { ...outcome, refused: new Set(outcome.refused).add(event.toolName) }
+        ? { ...outcome, refused: [...outcome.refused, callOf(outcome, event)] }
         : outcome
     default:
       return outcome
   }
 }
+
+const callOf = ({ started }: Outcome, { toolCallId, toolName }: OfTag<"ToolExecutionEnd">): Call => ({
+  toolName,
+  params: started.get(toolCallId)
+})
 
 /** The typed output as JSON, else the text of the last answer; `undefined` if it is empty. */
 export const answerOf = ({ last, output }: Outcome): string | undefined => {
@@ -99,7 +110,7 @@ export interface Verdict {
 /** The advice of a verdict. */
 export interface Advice {
   /** How to permit refused tools. Default: no advice. */
-  readonly advise?: (refused: ReadonlyArray<string>) => string
+  readonly advise?: (refused: ReadonlyArray<Call>) => string
   /** The commands that answer and continue a suspended run. Default: none are named. */
   readonly commands?: Pasted
 }
@@ -156,8 +167,9 @@ const ofAnswer = (outcome: Outcome, { advise = () => "" }: Advice): Verdict => {
   }
   if (last?.stopReason === "refusal") return { code: ExitCode.refused, ...ofRefusal(outcome.refusal) }
   if (answerOf(outcome) !== undefined || status === "terminated") return { code: ExitCode.answered }
-  return refused.size > 0
-    ? { code: ExitCode.refused, remark: `Refused: ${[...refused].join(", ")}. ${advise([...refused])}` }
+  const names = new Set(refused.map(({ toolName }) => toolName))
+  return refused.length > 0
+    ? { code: ExitCode.refused, remark: `Refused: ${[...names].join(", ")}. ${advise(refused)}` }
     : { code: ExitCode.failed, remark: "The model gave no answer. Ask again, or change the prompt." }
 }
 

@@ -56,5 +56,5 @@ const typed = ({ found, key }: Picked<unknown>, isWanted: (from: From) => boolea
 const line = (words: ReadonlyArray<string>): string => ["effect-agent", ...words.map(quoted)].join(" ")
 
 /** A word that the shell reads as it is. */
-const quoted = (word: string): string =>
+export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

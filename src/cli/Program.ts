@@ -160,12 +160,28 @@ const services = ({ color, verbose }: { readonly color: boolean; readonly verbos
 /** Faults that a prompt without `--` makes. */
 const promptFaults = new Set(["UnexpectedArgument", "UnknownSubcommand", "UnrecognizedOption"])
 
+/** The error in sentences. */
+const wordsOf = (error: CliError.CliError): string => {
+  if (error._tag === "UnrecognizedOption") {
+    const [nearest] = error.suggestions
+    const command = (error.command ?? ["effect-agent"]).join(" ")
+    return `Unrecognized flag: ${error.option} in command ${command}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`
+  }
+  if (error._tag !== "InvalidValue") return error.message
+  const [, kind] = /^Path is not a (file|directory)/.exec(error.expected) ?? []
+  return kind === undefined
+    ? error.message
+    : `--${error.option}: ${JSON.stringify(error.value)} is no ${kind === "file" ? "file" : "folder"}.`
+}
+
 /** Errors of the command line go to stderr, one on each line, because stdout may be redirected to a file. */
 const present = (event: CliOutput.Presenter.Event): Effect.Effect<void> =>
   event._tag === "InvalidInvocation"
     ? Effect.sync(() => {
         // A text such as `-x-is-this` is a fault for each of its letters.
-        const faults = event.errors.slice(0, 3).map(({ message }) => `effect-agent: ${Inert.line(message)}\n`)
+        const faults = event.errors
+          .slice(0, 3)
+          .map((error) => `effect-agent: ${Inert.line(wordsOf(error))}\n`)
         const isPrompt = event.errors.some(({ _tag }) => promptFaults.has(_tag))
         const advice = isPrompt
           ? `A prompt that begins with a hyphen or the name of a command goes behind --: effect-agent -- "…".\n`

@@ -40,6 +40,10 @@ export const settings = {
     read: Values.duration,
     expected: "a time such as 90s, 5m or 1h"
   }),
+  failOnRefusal: Setting.toggle({
+    name: "fail-on-refusal",
+    description: "Exit with 5 if a tool call was refused, although the model answered"
+  }),
   noDetect: Setting.toggle({
     name: "no-detect",
     description: "Do not look for a local server when no key is set. CI=true does the same"

@@ -23,13 +23,14 @@ import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as JsonOutput from "./JsonOutput.ts"
-import type { Keyboard } from "./Keyboard.ts"
+import { Keyboard } from "./Keyboard.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
 import type { Pasted } from "./Pasted.ts"
 import * as Pause from "./Pause.ts"
 import * as ResultOutput from "./ResultOutput.ts"
+import * as RunSummary from "./RunSummary.ts"
 import { Screen } from "./Screen.ts"
 import * as SessionChoice from "./SessionChoice.ts"
 import * as SessionPlace from "./SessionPlace.ts"
@@ -59,6 +60,8 @@ export const run = Effect.fnUntraced(
   function* (plan: Plan) {
     const played = yield* play(plan)
     yield* childrenGone
+    const { leave } = yield* Keyboard
+    if (yield* leave) yield* complain("What you typed during the run was dropped.")
     const code = yield* conclude(plan, played)
     if (plan.settings.outputFormat !== "json") return code
     yield* Screen.use(({ out }) => Effect.flatMap(ResultOutput.line(played, code), out))
@@ -69,26 +72,32 @@ export const run = Effect.fnUntraced(
 )
 
 /** The exit code, once the outcome is reported and the answer is written. */
-const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outcome }: Played) {
+const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outcome, sessionId }: Played) {
   if (ending !== undefined) return Signals.exitCode(ending)
   if (plan.settings.inputFormat === "stream-json" && outcome === Outcome.initial) {
     if (faults === 0) yield* complain("No prompt came on stdin.")
     return ExitCode.usage
   }
+  const { settings } = plan
   const policy = yield* AgentSetup.policyOf(plan, Effect.void)
-  const {
-    code,
-    lines = [],
-    remark
-  } = Outcome.verdict(outcome, {
-    commands: plan.commands,
-    advise: (refused) => Approval.advice(policy, refused)
-  })
-  if (remark !== undefined) yield* complain(remark)
-  yield* Screen.use(({ err }) => err(lines.map((line) => `  ${Inert.text(line)}\n`).join("")))
+  const advise = (refused: ReadonlyArray<Outcome.Call>) => Approval.advice(policy, refused)
+  const { code, lines = [], remark } = Outcome.verdict(outcome, { commands: plan.commands, advise })
+  const refused = RunSummary.refused(outcome, advise(outcome.refused))
+  const remarks = [
+    ...(remark === undefined ? [] : [remark]),
+    ...(code === ExitCode.answered && refused !== undefined ? [refused] : []),
+    ...RunSummary.passed(outcome, settings)
+  ]
+  yield* Effect.forEach(remarks, complain)
+  const last = settings.outputFormat === "text" ? RunSummary.line(outcome, sessionId) : undefined
+  const { err, paint } = yield* Screen
+  yield* err(lines.map((line) => `  ${Inert.text(line)}\n`).join(""))
+  if (last !== undefined) yield* err(`${paint.dim(last)}\n`)
   // The output of a run without an answer must not replace an answer from an earlier run.
   const saved = code === ExitCode.answered ? yield* save(plan, outcome) : code
-  return faults > 0 ? ExitCode.usage : saved
+  if (faults > 0) return ExitCode.usage
+  const isRefused = settings.failOnRefusal && outcome.refused.length > 0
+  return saved === ExitCode.answered && isRefused ? ExitCode.refused : saved
 })
 
 /** Polls `isSo` until it is true or the time is over. */

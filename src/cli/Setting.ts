@@ -14,6 +14,10 @@ import * as Values from "./Values.ts"
 export interface Setting<out A> {
   /** The member of a configuration file, such as `maxTurns`. */
   readonly key: string
+  /** The flag, such as `--model`, and its alias, such as `-m`. */
+  readonly names: ReadonlyArray<string>
+  /** Whether a value follows the flag. */
+  readonly hasValue: boolean
   readonly parameter: Flag.Flag<Given<A>>
   /** The setting of a command that does not have it. */
   readonly absent: Given<A>
@@ -44,6 +48,7 @@ interface Spec<A> extends Options<A> {
   readonly read: (texts: ReadonlyArray<string>) => Option.Option<A>
   readonly expected: string
   readonly json: Json
+  readonly hasValue?: boolean
   /** The items of a variable. */
   readonly split?: (text: string) => ReadonlyArray<string>
 }
@@ -51,6 +56,7 @@ interface Spec<A> extends Options<A> {
 const make = <A>({
   expected,
   flag,
+  hasValue = true,
   isKept = true,
   json,
   name,
@@ -81,7 +87,8 @@ const make = <A>({
     rest.alias === undefined ? (same) => same : Flag.withAlias(rest.alias)
   )
   const described = isKept ? json.annotate({ description: rest.description }) : undefined
-  return { key, parameter, absent: absent(key), json: described } satisfies Setting<A>
+  const names = [`--${name}`, ...(rest.alias === undefined ? [] : [`-${rest.alias}`])]
+  return { key, names, hasValue, parameter, absent: absent(key), json: described } satisfies Setting<A>
 }
 
 const absent = (key: string): Given<never> => ({
@@ -154,6 +161,7 @@ export const toggle = (options: Options<boolean>): Setting<boolean> =>
       Flag.map((isOn): ReadonlyArray<string> => [String(isOn)]),
       Flag.optional
     ),
+    hasValue: false,
     read: ([text = ""]) => Values.truth(text),
     expected: "true or false",
     json: Schema.Boolean

@@ -54,7 +54,8 @@ const ofPrompt = [
   "continue",
   "resume",
   "fork",
-  "name"
+  "name",
+  "failOnRefusal"
 ] as const
 
 /** The flags of a command that serves others. */

@@ -146,6 +146,7 @@ const settingsOf = (picks: SettingTable.Picks) => {
     noSession: isOn(values.noSession) && (isFlag(picks.noSession) || !namesSession(picks)),
     noMcp: isOn(values.noMcp),
     noContextFiles: isOn(values.noContextFiles),
+    failOnRefusal: isOn(values.failOnRefusal),
     noDetect: isOn(values.noDetect)
   }
 }

@@ -26,7 +26,7 @@ export const settings = {
     name: "input-format",
     words: inputs,
     description:
-      "text: stdin is a part of the prompt. stream-json: stdin has prompts and answers, a JSON object a line",
+      'text: stdin is a part of the prompt. stream-json: each line of stdin is an object: {"type":"prompt","text":"…"}, or of the type steer, followUp, approve, answer or cancel. Default: text',
     isKept: false
   }),
   print: Setting.toggle({

@@ -39,6 +39,7 @@ const typing = (answers: ReadonlyArray<string>, early: ReadonlyArray<string> = [
   const next = [...answers]
   const typed = [...early]
   return Keyboard.of({
+    leave: Effect.succeed(false),
     forget: Effect.sync(() => {
       typed.length = 0
     }),

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Message } from "effect-agent"
+import { Option } from "effect"
+import { Message, Usage } from "effect-agent"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
+import * as Approval from "../../src/cli/Approval.ts"
 import * as Outcome from "../../src/cli/Outcome.ts"
+import * as RunSummary from "../../src/cli/RunSummary.ts"
 import type { Refusal } from "../../src/ModelEvent.ts"
 
 const base = { runId: "r", seq: 1, timestamp: 0, turn: 1 }
@@ -35,5 +38,56 @@ describe("the verdict on a refusal", () => {
       remark: "The model refused to answer. Its policy: bio."
     })
     assert.deepStrictEqual(verdictOf(), { code: 5 })
+  })
+})
+
+const ended = (usage: Partial<Usage.Usage>): Outcome.Outcome => ({
+  ...Outcome.initial,
+  status: "completed",
+  end: {
+    ...base,
+    _tag: "RunEnd",
+    status: "completed",
+    durationMs: 1,
+    turns: 1,
+    newMessageIds: [],
+    usage: Usage.make(usage)
+  }
+})
+
+describe("the end of a run", () => {
+  it("names tokens, cost and session, as far as there are some", () => {
+    assert.strictEqual(
+      RunSummary.line(ended({ input: 12_345, output: 950, cost: 0.01234 }), "46f546c1-9e4e"),
+      "12.3k tokens read, 950 written · $0.0123 · session 46f546c1"
+    )
+    assert.strictEqual(RunSummary.line(ended({}), undefined), undefined)
+  })
+
+  it("says which bound the last call has passed", () => {
+    const outcome = ended({ input: 900, output: 200, cost: 0.009 })
+    const none = Option.none<number>()
+    const bounds = { maxCost: Option.some(0.001), maxTokensTotal: Option.some(1_000) }
+    const remarks = RunSummary.passed(outcome, bounds)
+    assert.match(
+      remarks.join(),
+      /cost \$0\.0090, more than --max-cost: .*took 1100 tokens, more than --max-tokens-total/
+    )
+    assert.deepStrictEqual(
+      RunSummary.passed(outcome, { maxCost: none, maxTokensTotal: Option.some(1_100) }),
+      []
+    )
+  })
+
+  it.each([
+    [
+      "npm test",
+      "1 call was refused. To let it run give --allow 'shell(npm test)', or --yes for every tool."
+    ],
+    ["rm -r $X; ls", "1 call was refused. To let it run give --allow shell, or --yes for every tool."]
+  ])("says how the refused call %j may run", (command, remark) => {
+    const outcome = { ...Outcome.initial, refused: [{ toolName: "shell", params: { command } }] }
+    const policy = { asked: "deny", isAsked: true, deny: { tools: new Set<string>(), commands: [] } } as const
+    assert.strictEqual(RunSummary.refused(outcome, Approval.advice(policy, outcome.refused)), remark)
   })
 })

@@ -77,6 +77,25 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
     })
   )
 
+  it.effect("has what was typed during the run dropped, which the shell would take for commands", () =>
+    Effect.gen(function* () {
+      const { isOpen, open } = gate()
+      const env = yield* model([], () => isOpen)
+      const { code, seen } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/Model: .*\r\n/)
+          type("wait, stop\r")
+          await sees(/wait, stop/)
+          open()
+        },
+        { env }
+      )
+      assert.strictEqual(code, 0)
+      assert.match(seen, /done[^]*What you typed during the run was dropped\./)
+    })
+  )
+
   it.effect("is not answered by what was typed behind the answer to the one before it", () =>
     Effect.gen(function* () {
       const cwd = Program.folder({})
@@ -162,6 +181,9 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
       assert.strictEqual(code, 0)
       assert.notMatch(seen, /Allow this/)
       assert.match(seen, /rejected: it needs approval/)
+      assert.match(seen, /1 call was refused\. To let it run give --allow 'shell\(touch ran\)'/)
+      const failing = ["-p", "--fail-on-refusal", "go"]
+      assert.strictEqual((yield* Terminal.run(failing, () => Promise.resolve(), { cwd, env })).code, 5)
       assert.isFalse(existsSync(join(cwd, "ran")))
     })
   )
