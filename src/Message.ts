@@ -470,6 +470,8 @@ export const ToolResult = Schema.Struct({
   content: Schema.Array(Schema.Union([Text, Image])),
   /** Data for programs and displays, which the model does not read. Default none. */
   details: Schema.optionalKey(Schema.Json),
+  /** Whether the text is the JSON of the value that the tool returned, and not a text of its own. Default `false`. */
+  isJson: Schema.optionalKey(Schema.Boolean),
   /** Whether the call failed. */
   isError: Schema.Boolean,
   /** The way in which the call ended. */
@@ -709,7 +711,7 @@ export const assistant = (
 export const toolResult = (
   call: { readonly id: string; readonly name: string },
   content: string | ToolResult["content"],
-  options?: Partial<Pick<ToolResult, "details" | "isError" | "outcome" | "timestamp" | "trust">>
+  options?: Partial<Pick<ToolResult, "details" | "isJson" | "isError" | "outcome" | "timestamp" | "trust">>
 ): ToolResult => ({
   role: "toolResult",
   id: makeId(),

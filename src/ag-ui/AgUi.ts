@@ -50,8 +50,9 @@ import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Asking from "../internal/asking.ts"
 import * as FailureText from "../internal/failureText.ts"
 import * as Message from "../Message.ts"
+import * as Conversation from "./Conversation.ts"
 import * as Ending from "./Ending.ts"
-import type { Event } from "./Event.ts"
+import type { AgUiMessage, Event } from "./Event.ts"
 import * as Request from "./RunRequest.ts"
 import { initial as start, type Input, type State } from "./State.ts"
 import { step as next } from "./Step.ts"
@@ -198,6 +199,57 @@ export const pause: (state: State) => ReadonlyArray<Event> = Ending.pause
 export const resume = (state: State, input: Input): readonly [State, ReadonlyArray<Event>] => {
   const next = { ...state, input }
   return [next, Ending.begin(next)]
+}
+
+/**
+ * Returns the event that gives a client the whole conversation.
+ *
+ * **When to use**
+ *
+ * Use it behind `RUN_STARTED`, for a client whose list lacks messages of the thread.
+ *
+ * **Example** (Showing an old thread)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ * import { AgUi } from "effect-agent/ag-ui"
+ *
+ * const messages = AgUi.messages([Message.user("Hi")])
+ * const state = AgUi.initial({ threadId: "thread_1", runId: "run_1", messages })
+ * console.log(AgUi.snapshot(state).type) // => MESSAGES_SNAPSHOT
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const snapshot = (state: State): Event => ({
+  type: "MESSAGES_SNAPSHOT",
+  messages: Conversation.snapshot(state, [])
+})
+
+/**
+ * Converts a transcript to messages of AG-UI, as a client has them that has followed its runs.
+ *
+ * **Example** (Converting a transcript)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ * import { AgUi } from "effect-agent/ag-ui"
+ *
+ * console.log(AgUi.messages([Message.user("Hi")]).map(({ content, role }) => `${role} ${content}`)) // => [ 'user Hi' ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const messages = (transcript: ReadonlyArray<Message.Message>): ReadonlyArray<AgUiMessage> => {
+  const start: State = { ...initial({ threadId: "", runId: "" }), runId: "" }
+  const event = { _tag: "MessageEnd", runId: "", seq: 0 } as const
+  const last = transcript.reduce(
+    (state, message) => step(state, { ...event, timestamp: message.timestamp, message })[0],
+    start
+  )
+  return last.messages
 }
 
 /**

@@ -77,12 +77,16 @@ export const initial = (input: Input): State => ({
   runId: undefined,
   messages: (input.messages ?? []).filter(({ role }) => role !== "activity"),
   producers: new Map(),
-  calls: (input.messages ?? []).flatMap(callsOf).reduce((all, id) => all.with(id), CallSet.empty),
+  calls: callsIn(input.messages ?? []),
   toolNames: new Map(),
   asking: Asking.nothing,
   output: undefined,
   hasEnded: false
 })
+
+/** The ids of the calls of messages. */
+export const callsIn = (messages: ReadonlyArray<AgUiMessage>): CallSet =>
+  messages.flatMap(callsOf).reduce((all, id) => all.with(id), CallSet.empty)
 
 const callsOf = ({ toolCalls }: AgUiMessage): ReadonlyArray<string> =>
   Array.isArray(toolCalls)

@@ -8,7 +8,7 @@ import * as Answer from "./Answer.ts"
 import * as Conversation from "./Conversation.ts"
 import * as Ending from "./Ending.ts"
 import type { Event } from "./Event.ts"
-import { callIdOf, json, producerOf, type State, type Step, withProducer, wholeOf } from "./State.ts"
+import { callIdOf, callsIn, json, producerOf, type State, type Step, withProducer, wholeOf } from "./State.ts"
 
 export const step = (before: State, event: AgentEvent): Step => {
   const asking = Asking.step(before.asking, event)
@@ -95,6 +95,7 @@ const started = (before: State, event: OfTag<"RunStart">): Step => {
   const { runId: id, threadId } = before.input
   const state: State = {
     ...before,
+    ...beforeRun(before, event),
     runId,
     producers: new Map(),
     hasEnded: false,
@@ -112,6 +113,15 @@ const started = (before: State, event: OfTag<"RunStart">): Step => {
       }
     ]
   ]
+}
+
+/** The conversation up to the prompt of the run: a client that has followed a part of the run has messages of it behind the prompt. */
+const beforeRun = ({ messages }: State, { prompts }: OfTag<"RunStart">) => {
+  const ids = new Set(prompts.map(({ id }) => id))
+  const last = messages.findLastIndex(({ id }) => ids.has(id))
+  if (last === -1) return {}
+  const kept = messages.slice(0, last + 1)
+  return { messages: kept, calls: callsIn(kept) }
 }
 
 const childStarted = (state: State, event: OfTag<"RunStart">): Step => {

@@ -9,7 +9,8 @@
  * | the run | the UI message |
  * | --- | --- |
  * | text, thinking, sources and files of an answer | `text`, `reasoning`, `source-url`, `source-document` and `file` |
- * | a tool call | a `dynamic-tool` part, with `preliminary` outputs for its progress |
+ * | a tool call | a `tool-NAME` part, with `preliminary` outputs for its progress; a `dynamic-tool` part for tools of MCP servers |
+ * | the value that a tool returns | the output of the part: an object stays one; `{ content, details }` where the tool chose its content |
  * | an approval | the state `approval-requested` of the part, answered by `addToolApprovalResponse` |
  * | a question | the tool part of `ask_user`, answered by `addToolOutput` |
  * | a retraction | `reset-step` |
@@ -53,12 +54,15 @@ import * as Request from "./ChatRequest.ts"
 import type { Chunk, Metadata } from "./Chunk.ts"
 import { initial as start, type Options, partId, type State } from "./State.ts"
 import { step as next } from "./Step.ts"
+import * as UiMessages from "./UiMessages.ts"
 
 export type { Answers } from "./ChatRequest.ts"
 export type { Chunk, FinishReason, Metadata, UserPart } from "./Chunk.ts"
 export type { Asking, OpenRun } from "../internal/asking.ts"
 export type { Streamed } from "../internal/streamed.ts"
 export type { Options, PartApproval, State } from "./State.ts"
+export type { UiMessage, UiPart, UiToolPart, UiToolState } from "./UiMessages.ts"
+export type { UiTools } from "./UiTools.ts"
 
 /**
  * The headers of a response with a UI message stream.
@@ -439,5 +443,30 @@ export const messagesOf = (
   messages.flatMap(({ parts }) =>
     parts.flatMap(({ data, type }) => (type === "data-message" ? Option.toArray(decodeMessage(data)) : []))
   )
+
+/**
+ * Converts a transcript to the messages of a page, for the option `messages` of `useChat`.
+ *
+ * **Details**
+ *
+ * A message of the user keeps its id. The answers to it, with their calls and results, are one message, which has the id of the first answer.
+ *
+ * **Example** (Showing an old conversation)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const messages = AiSdkUi.uiMessages([Message.user("Hi"), Message.assistant("Hello")])
+ * console.log(messages.map(({ role }) => role)) // => [ 'user', 'assistant' ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const uiMessages = (
+  transcript: ReadonlyArray<Message.Message>,
+  options: Pick<Options, "dynamic"> = {}
+): Array<UiMessages.UiMessage> => UiMessages.of(transcript, options)
 
 const decodeMessage = Schema.decodeUnknownOption(Schema.toCodecJson(Message.Message))

@@ -4,12 +4,14 @@ import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import * as Streamed from "../internal/streamed.ts"
 import type { Chunk } from "./Chunk.ts"
+import type { Flags } from "./State.ts"
 
 /** The chunks of a delta. `streamed` is the answer with it. */
 export const chunks = (
   messageId: string,
   streamed: Streamed.Streamed,
-  event: ModelEvent.ModelEvent
+  event: ModelEvent.ModelEvent,
+  flags: Flags
 ): ReadonlyArray<Chunk> => {
   if (!("contentIndex" in event)) return []
   const { contentIndex } = event
@@ -33,7 +35,7 @@ export const chunks = (
     case "Media":
       return [{ type: "file", ...media(event.media.source) }]
     default:
-      return block === undefined ? [] : toolChunks(streamed, block, event)
+      return block === undefined ? [] : toolChunks(streamed, block, event, flags)
   }
 }
 
@@ -47,24 +49,25 @@ type ToolEvent = Extract<
 const toolChunks = (
   { reply: { content } }: Streamed.Streamed,
   block: Message.Assistant["content"][number],
-  event: ToolEvent
+  event: ToolEvent,
+  flags: Flags
 ): ReadonlyArray<Chunk> => {
   if (block.type === "hostedTool") {
     if (event._tag !== "HostedToolEnd") return []
     const isFirst = content.find((other) => other?.type === "hostedTool" && other.id === block.id) === block
-    return hostedTool(block, isFirst ? {} : undefined)
+    return hostedTool(block, isFirst ? {} : undefined, flags)
   }
   if (block.type !== "toolCall") return []
   const { id: toolCallId, name: toolName, rawArguments } = block
   switch (event._tag) {
     case "ToolCallStart":
-      return [{ type: "tool-input-start", toolCallId, toolName, dynamic: true }]
+      return [{ type: "tool-input-start", toolCallId, toolName, ...flags(toolName) }]
     case "ToolCallDelta":
       return [{ type: "tool-input-delta", toolCallId, inputTextDelta: event.delta }]
     default: {
       // Arguments that are not JSON stay text: the result of the call is an error.
       const input = ModelEvent.parseArguments(rawArguments) ?? rawArguments
-      return [{ type: "tool-input-available", toolCallId, toolName, input, dynamic: true }]
+      return [{ type: "tool-input-available", toolCallId, toolName, input, ...flags(toolName) }]
     }
   }
 }
@@ -72,22 +75,23 @@ const toolChunks = (
 /** A vendor may give the call and its result in two blocks. */
 const hostedTool = (
   { id, isError, name, params, result }: Message.HostedTool,
-  unknownParams: Schema.Json | undefined
+  unknownParams: Schema.Json | undefined,
+  flags: Flags
 ): ReadonlyArray<Chunk> => {
   const given = params ?? unknownParams
-  const flags = { toolCallId: id, dynamic: true, providerExecuted: true } as const
+  const part = { toolCallId: id, ...flags(name), providerExecuted: true } as const
   const input: ReadonlyArray<Chunk> =
-    given === undefined ? [] : [{ type: "tool-input-available", ...flags, toolName: name, input: given }]
+    given === undefined ? [] : [{ type: "tool-input-available", ...part, toolName: name, input: given }]
   if (result === undefined) return input
   return [
     ...input,
     isError === true
-      ? { type: "tool-output-error", ...flags, errorText: textOf(result) }
-      : { type: "tool-output-available", ...flags, output: result }
+      ? { type: "tool-output-error", ...part, errorText: textOf(result) }
+      : { type: "tool-output-available", ...part, output: result }
   ]
 }
 
-const textOf = (json: Schema.Json): string => (typeof json === "string" ? json : JSON.stringify(json))
+export const textOf = (json: Schema.Json): string => (typeof json === "string" ? json : JSON.stringify(json))
 
 /** The ends of the blocks that the answer leaves open. */
 export const ends = (messageId: string, streamed: Streamed.Streamed): ReadonlyArray<Chunk> =>
@@ -99,7 +103,10 @@ export const ends = (messageId: string, streamed: Streamed.Streamed): ReadonlyAr
 
 const blockId = (messageId: string, contentIndex: number) => `${messageId}:${contentIndex}`
 
-const source = (id: string, block: Message.Source): Chunk => {
+export const source = (
+  id: string,
+  block: Message.Source
+): Extract<Chunk, { readonly type: "source-url" | "source-document" }> => {
   const { citedText, fileName, mediaType = "text/plain", sourceType, title, url } = block
   const given = {
     sourceId: block.id ?? id,

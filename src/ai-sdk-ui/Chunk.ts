@@ -54,9 +54,9 @@ interface Part {
   readonly providerMetadata?: { readonly effectAgent: { readonly [key: string]: Schema.Json } }
 }
 
-/** The flags of a tool part: every tool is dynamic, and a vendor may have run it. */
+/** The flags of a tool part: the page may not know the tool, and a vendor may have run it. */
 interface ToolFlags {
-  readonly dynamic: true
+  readonly dynamic?: true
   readonly providerExecuted?: true
   readonly toolMetadata?: { readonly [key: string]: Schema.Json }
 }

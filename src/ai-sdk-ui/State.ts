@@ -20,6 +20,8 @@ export interface PartApproval {
   readonly approved: boolean | undefined
 }
 
+export type Flags = State["flags"]
+
 /**
  * The state between two events.
  *
@@ -53,6 +55,8 @@ export interface State {
   readonly cancelReason: string | undefined
   /** Whether the run has ended. */
   readonly hasEnded: boolean
+  /** The flags of the part of a tool, by the name of the tool. */
+  readonly flags: (toolName: string) => { readonly dynamic?: true }
 }
 
 /** A state, and the chunks of the last event. */
@@ -71,9 +75,21 @@ export interface Options {
    * Give the id of the last message of the request where a run continues it.
    */
   readonly messageId?: string | undefined
+  /**
+   * Whether the part of a tool is a `dynamic-tool` part, which a page reads without types, and not `tool-NAME`. Default: those of MCP servers
+   * are, whose names begin with `mcp__`.
+   */
+  readonly dynamic?: boolean | ((toolName: string) => boolean)
 }
 
-export const initial = ({ messageId }: Options = {}): State => ({
+const isOfMcp = (toolName: string): boolean => toolName.startsWith("mcp__")
+
+const flagsOf = (dynamic: Options["dynamic"] = isOfMcp): Flags => {
+  const isDynamic = typeof dynamic === "boolean" ? () => dynamic : dynamic
+  return (toolName) => (isDynamic(toolName) ? { dynamic: true } : {})
+}
+
+export const initial = ({ dynamic, messageId }: Options = {}): State => ({
   messageId,
   runId: undefined,
   prompts: new Set(),
@@ -86,7 +102,8 @@ export const initial = ({ messageId }: Options = {}): State => ({
   asking: Asking.nothing,
   stopReason: "stop",
   cancelReason: undefined,
-  hasEnded: false
+  hasEnded: false,
+  flags: flagsOf(dynamic)
 })
 
 /** The id of the part of a call. Calls of runs inside may have the id of another call. */

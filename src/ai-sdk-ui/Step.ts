@@ -6,9 +6,10 @@ import { CallSet, from } from "../internal/callSet.ts"
 import * as Streamed from "../internal/streamed.ts"
 import type * as Message from "../Message.ts"
 import * as Answer from "./Answer.ts"
-import type { Chunk, FinishReason, Metadata, UserPart } from "./Chunk.ts"
+import type { Chunk, FinishReason, Metadata } from "./Chunk.ts"
 import { dataOf, initial, type State, type Step } from "./State.ts"
 import * as Tools from "./Tools.ts"
+import { userPart } from "./UiMessages.ts"
 
 export const step = (before: State, event: AgentEvent): Step => {
   const asking = Asking.step(before.asking, event)
@@ -32,7 +33,10 @@ const own = (state: State, event: AgentEvent): Step => {
         : [state, []]
     case "MessageDelta": {
       const streamed = Streamed.append(state.streamed, event.delta)
-      return withParts({ ...state, streamed }, Answer.chunks(event.messageId, streamed, event.delta))
+      return withParts(
+        { ...state, streamed },
+        Answer.chunks(event.messageId, streamed, event.delta, state.flags)
+      )
     }
     case "MessageRetracted":
       return retracted(state)
@@ -132,6 +136,7 @@ const started = (before: State, event: OfTag<"RunStart">): Step => {
   const state: State = {
     ...initial({ messageId }),
     asking: before.asking,
+    flags: before.flags,
     // A run that resumes another one continues its parts.
     ...(isContinued ? Struct.pick(before, ["shown", "approvals"]) : {}),
     runId: event.runId,
@@ -175,17 +180,14 @@ const completed = (before: State, message: Message.Assistant): Step => {
   return events.reduce<Step>(
     ([state, chunks], event) => {
       const streamed = Streamed.append(state.streamed, event)
-      const [next, more] = withParts({ ...state, streamed }, Answer.chunks(message.id, streamed, event))
+      const [next, more] = withParts(
+        { ...state, streamed },
+        Answer.chunks(message.id, streamed, event, state.flags)
+      )
       return [next, [...chunks, ...more]]
     },
     [state, reset]
   )
-}
-
-const userPart = (block: Message.User["content"][number]): UserPart => {
-  if (block.type === "text") return { type: "text", text: block.text }
-  const name = block.type === "file" ? block.name : undefined
-  return { type: "file", ...Answer.media(block.source), ...(name === undefined ? {} : { filename: name }) }
 }
 
 const finished = (state: State, event: OfTag<"RunEnd">): Step => {

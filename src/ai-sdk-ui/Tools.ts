@@ -1,8 +1,9 @@
 /** The calls of tools, and the requests to a person about them, as chunks. */
-import type * as Schema from "effect/Schema"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { AgentEvent, OfTag, ToolOutput } from "../AgentEvent.ts"
 import { from } from "../internal/callSet.ts"
-import { textOf } from "../Message.ts"
+import { textOf, type ToolOutcome } from "../Message.ts"
 import type { Chunk } from "./Chunk.ts"
 import { partId, type State, type Step } from "./State.ts"
 
@@ -18,7 +19,7 @@ export const shown = (
   const { params: input, toolName } = event
   return [
     { ...state, shown: from(state.shown).with(toolCallId) },
-    [{ type: "tool-input-available", toolCallId, toolName, input, dynamic: true }]
+    [{ type: "tool-input-available", toolCallId, toolName, input, ...state.flags(toolName) }]
   ]
 }
 
@@ -33,7 +34,7 @@ export const progressed = (state: State, event: OfTag<"ToolExecutionProgress">):
         toolCallId,
         output: outputOf(event.partial),
         preliminary: true,
-        dynamic: true
+        ...state.flags(event.toolName)
       }
     ]
   ]
@@ -44,13 +45,12 @@ export const ended = (state: State, event: OfTag<"ToolExecutionEnd">): Step => {
   const toolCallId = partId(state.runId, event)
   if (!state.shown.has(toolCallId)) return [state, []]
   const approval = state.approvals.get(toolCallId)
-  const isRefused = event.outcome === "rejected" || event.outcome === "blocked" || event.outcome === "expired"
-  if (approval === undefined ? isRefused : approval.approved !== true) {
+  if (approval === undefined ? isRefused(event.outcome) : approval.approved !== true) {
     const [next, chunks] = denied(state, toolCallId, textOf(event.result))
     return [next, [...chunks, { type: "tool-output-denied", toolCallId }]]
   }
-  const { durationMs, isError, outcome, result } = event
-  const flags = { toolCallId, dynamic: true, toolMetadata: { outcome, durationMs } } as const
+  const { durationMs, isError, outcome, result, toolName } = event
+  const flags = { toolCallId, ...state.flags(toolName), toolMetadata: { outcome, durationMs } }
   return [
     state,
     isError
@@ -58,6 +58,10 @@ export const ended = (state: State, event: OfTag<"ToolExecutionEnd">): Step => {
       : [{ type: "tool-output-available", ...flags, output: outputOf(result) }]
   ]
 }
+
+/** Whether a call did not run for want of a yes. */
+export const isRefused = (outcome: ToolOutcome): boolean =>
+  outcome === "rejected" || outcome === "blocked" || outcome === "expired"
 
 /** A denied part has an approval: that of a call that no person decided about is automatic. */
 const denied = (state: State, toolCallId: string, reason: string): Step => {
@@ -74,7 +78,7 @@ const denied = (state: State, toolCallId: string, reason: string): Step => {
   ]
 }
 
-const automatic = (toolCallId: string) => `auto_${toolCallId}`
+export const automatic = (toolCallId: string) => `auto_${toolCallId}`
 
 const decided = (
   state: State,
@@ -148,7 +152,17 @@ const surrounding = (state: State, event: CallEvent): Step => {
   ]
 }
 
-const outputOf = ({ content, details }: ToolOutput): Schema.Json =>
-  details === undefined && content.every(({ type }) => type === "text")
-    ? textOf({ content })
-    : { content: content.map((block) => ({ ...block })), ...(details === undefined ? {} : { details }) }
+/** The value that a tool returned, as JSON. Content that the tool chose itself stands beside its details. */
+export const outputOf = ({
+  content,
+  details,
+  isJson
+}: Pick<ToolOutput, "content" | "details" | "isJson">): Schema.Json => {
+  const isText = content.every(({ type }) => type === "text")
+  const text = isText ? textOf({ content }) : undefined
+  if (text !== undefined && isJson === true) return Option.getOrElse(decodeJson(text), () => text)
+  if (text !== undefined && (details === undefined || details === text)) return text
+  return { content: content.map((block) => ({ ...block })), ...(details === undefined ? {} : { details }) }
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))

@@ -42,6 +42,8 @@ export const ToolOutput = Schema.Struct({
   content: Schema.Array(Schema.Union([Message.Text, Message.Image])),
   /** Data for programs and displays, which the model does not read. Default none. */
   details: Schema.optionalKey(Schema.Json),
+  /** Whether the text is the JSON of the value that the tool returned, and not a text of its own. Default `false`. */
+  isJson: Schema.optionalKey(Schema.Boolean),
   /** Whether the call failed. Default `false`. */
   isError: Schema.optionalKey(Schema.Boolean),
   /**

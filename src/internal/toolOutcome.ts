@@ -55,6 +55,7 @@ export const result = (
     outcome,
     timestamp,
     ...(output.details === undefined ? {} : { details: output.details }),
+    ...(output.isJson === true ? { isJson: true } : {}),
     ...(output.trust === undefined ? {} : { trust: output.trust })
   })
 

@@ -103,7 +103,7 @@ export const isOutput = (value: unknown): value is ToolOutput =>
 
 /** Removes the mark, and members that are `undefined`: events have neither. */
 export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
-  RunOptions.given(Struct.pick(output, ["content", "details", "isError", "terminate", "trust"]), 1)
+  RunOptions.given(Struct.pick(output, ["content", "details", "isJson", "isError", "terminate", "trust"]), 1)
 
 /**
  * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.
@@ -159,8 +159,10 @@ export const rendered = (
   const ported = encoded === undefined ? PortedResult.read(value) : undefined
   if (ported !== undefined) return fromPorted(ported)
   const shown = encoded ?? value
-  const content = typeof shown === "string" ? Result.succeed(shown) : JsonText.of(shown)
-  return Result.map(content, (content) => output(content, encoded === undefined ? {} : { details: encoded }))
+  const details = encoded === undefined ? {} : { details: encoded }
+  if (typeof shown === "string") return Result.succeed(output(shown, details))
+  const isJson = shown === undefined ? {} : { isJson: true }
+  return Result.map(JsonText.of(shown), (text) => output(text, { ...details, ...isJson }))
 }
 
 const fromPorted = ({ content, details, isError, terminate }: PortedResult.Ported) =>

@@ -29,24 +29,60 @@ const run = (runs: Service, chats: Chats.Chats) =>
     const options = { cancelOnLeave: yield* cancelsOnLeave }
     const { threadId: sessionId } = input
     const pages = yield* RcMap.get(chats, sessionId)
-    if ((input.resume ?? []).length > 0) {
-      const { answered, runId } = yield* answer(runs, input)
-      yield* Chats.follow(pages)
-      const chain = yield* Following.chainOf(runs, runId)
-      return respond(Following.text(runs, chain, () => follower(input, answered), options))
-    }
     const prompt = AgUi.prompt(input)
-    if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
-    const chain = yield* pages.lock.withPermit(
-      Effect.gen(function* () {
-        yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
-        const chain = yield* started(runs, sessionId, prompt)
-        yield* Chats.follow(pages)
-        return chain
-      })
-    )
-    return respond(Following.text(runs, chain, () => follower(input), options))
+    const isAnswer = (input.resume ?? []).length > 0
+    if (!isAnswer && prompt.length > 0) {
+      const chain = yield* pages.lock.withPermit(
+        Effect.gen(function* () {
+          yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
+          const chain = yield* started(runs, sessionId, prompt)
+          yield* Chats.follow(pages)
+          return chain
+        })
+      )
+      return yield* respond(runs, chain, input, options)
+    }
+    const { answered, runId } = isAnswer ? yield* answer(runs, input) : yield* open(runs, sessionId)
+    if (runId === undefined) return yield* shown(runs, input)
+    yield* Chats.follow(pages)
+    return yield* respond(runs, yield* Following.chainOf(runs, runId), input, options, answered)
   })
+
+/** The run of a thread for a client that connects to it. */
+const open = (runs: Service, sessionId: string) =>
+  Effect.map(Following.openRun(runs, sessionId), (run) => ({ runId: run?.runId, answered: undefined }))
+
+/** The conversation of a thread without a run. */
+const shown = Effect.fnUntraced(function* (runs: Service, input: AgUi.RunAgentInput) {
+  const transcript = yield* Following.transcript(runs, input.threadId)
+  if (transcript.length === 0) return yield* Following.nothing(undefined)
+  const messages = AgUi.messages(transcript)
+  const state = AgUi.initial({ ...input, messages })
+  const [, begin] = AgUi.resume(state, input)
+  const news = lacks(input, messages) ? snapshots(input, state) : []
+  const { runId, threadId } = input
+  const end = { type: "RUN_FINISHED", threadId, runId, outcome: { type: "success" } } as const
+  return eventStream(Stream.succeed(textOf([...begin, ...news, end])))
+})
+
+/** Whether the list of a client lacks messages of the thread. */
+const lacks = (input: AgUi.Input, messages: ReadonlyArray<AgUi.AgUiMessage>): boolean => {
+  const known = new Set((input.messages ?? []).map(({ id }) => id))
+  return messages.some(({ id, role }) => role !== "reasoning" && !known.has(id))
+}
+
+/**
+ * The conversation for a client that lacks messages of it. A client keeps its messages in their places and appends the others: one that has
+ * some before those that it lacks gets the conversation up to them first.
+ */
+const snapshots = (input: AgUi.Input, state: AgUi.State): ReadonlyArray<AgUi.Event> => {
+  const whole = AgUi.snapshot(state)
+  if (whole.type !== "MESSAGES_SNAPSHOT") return []
+  const known = new Set((input.messages ?? []).map(({ id }) => id))
+  const lacking = whole.messages.findIndex(({ id }) => !known.has(id))
+  const late = whole.messages.findIndex(({ id }, at) => at > lacking && known.has(id))
+  return late === -1 ? [whole] : [{ ...whole, messages: whole.messages.slice(0, late) }, whole]
+}
 
 const stop = (runs: Service) =>
   Effect.flatMap(HttpRouter.params, ({ threadId = "" }) => Following.stopped(runs, threadId))
@@ -59,13 +95,31 @@ const started = Effect.fnUntraced(function* (
 ) {
   const [first, ...others] = prompt
   const replaces =
-    others.length === 0 ? first?.id : Following.repeated(prompt, yield* Following.messageIds(runs, sessionId))
+    others.length === 0
+      ? first?.id
+      : Following.repeated(
+          prompt,
+          (yield* Following.transcript(runs, sessionId)).map(({ id }) => id)
+        )
   return yield* Effect.catchTag(Following.started(runs, sessionId, prompt, replaces), "MessageNotFound", () =>
     Following.started(runs, sessionId, prompt)
   )
 })
 
-const respond = (text: Stream.Stream<string>) => EventStream.response(Stream.encodeText(text), AgUi.headers)
+const eventStream = (text: Stream.Stream<string>) =>
+  EventStream.response(Stream.encodeText(text), AgUi.headers)
+
+const respond = Effect.fnUntraced(function* (
+  runs: Service,
+  chain: ReadonlyArray<string>,
+  input: AgUi.RunAgentInput,
+  options: Following.Options,
+  answered?: ReadonlyArray<string>
+) {
+  const before = yield* Following.upToPrompt(runs, input.threadId, chain[0] ?? "")
+  const thread = AgUi.messages(before)
+  return eventStream(Following.text(runs, chain, () => follower(input, thread, answered), options))
+})
 
 /** Gives the answers of a request to the run that waits for them. */
 const answer = Effect.fnUntraced(function* (runs: Service, input: AgUi.RunAgentInput) {
@@ -101,9 +155,17 @@ const give = Effect.fnUntraced(function* (runs: Service, run: Payload.Run, reply
 const textOf = (events: ReadonlyArray<AgUi.Event>): string =>
   events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
 
-/** Follows a run from its start, or from the place where it has waited for the answers. */
-const follower = (input: AgUi.Input, answered?: ReadonlyArray<string>): Following.Follower => {
-  let state = AgUi.initial(input)
+/**
+ * Follows a run from its start, or from the place where it has waited for the answers. `thread` is the conversation before it: a client that
+ * lacks messages gets all.
+ */
+const follower = (
+  input: AgUi.Input,
+  thread: ReadonlyArray<AgUi.AgUiMessage>,
+  answered?: ReadonlyArray<string>
+): Following.Follower => {
+  const isBehind = lacks(input, thread)
+  let state = AgUi.initial(isBehind ? { ...input, messages: thread } : input)
   let isBefore = answered !== undefined
   let hasBegun = false
   const isWaiting = () =>
@@ -113,7 +175,8 @@ const follower = (input: AgUi.Input, answered?: ReadonlyArray<string>): Followin
       const begin = isBefore && (isAnswer(event, answered) || isEnd(event, isLast)) ? resumed() : []
       const [next, events] = AgUi.step(state, event)
       state = next
-      if (!isBefore) return textOf([...begin, ...events.filter((event) => isShown(event, isLast))])
+      if (!isBefore)
+        return textOf([...begin, ...events.filter((event) => isShown(event, isLast)).flatMap(withNews)])
       return isWaiting() ? textOf(resumed()) : ""
     },
     waitsFor: () => {
@@ -131,7 +194,15 @@ const follower = (input: AgUi.Input, answered?: ReadonlyArray<string>): Followin
     hasBegun = true
     const [next, events] = AgUi.resume(state, input)
     state = next
-    return events
+    return lacks(input, state.messages) ? events.flatMap((event) => withSnapshot(event)) : events
+  }
+
+  function withNews(event: AgUi.Event): ReadonlyArray<AgUi.Event> {
+    return isBehind ? withSnapshot(event) : [event]
+  }
+
+  function withSnapshot(event: AgUi.Event): ReadonlyArray<AgUi.Event> {
+    return event.type === "RUN_STARTED" ? [event, ...snapshots(input, state)] : [event]
   }
 
   /** A run that another one resumes, and that one, are one run of AG-UI. */

@@ -16,6 +16,7 @@ import type { Service } from "./Runs.ts"
 
 export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
   Routes.make("POST", "/ui/chat", chat(runs, chats), { body: "json" }),
+  Routes.make("GET", "/ui/chat/:chatId", messages(runs), { body: "none" }),
   Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs, chats), { body: "none" }),
   Routes.make("POST", "/ui/chat/:chatId/stop", stop(runs), { body: "optional" })
 ]
@@ -73,7 +74,7 @@ const isReplacing = ({ messageId, trigger }: AiSdkUi.ChatRequest): boolean =>
 const replaced = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.ChatRequest, prompt: Prompt) {
   if (!isReplacing(request)) return undefined
   const { id: sessionId, messageId = prompt.at(-1)?.id ?? "", messages } = request
-  const ids = yield* Following.messageIds(runs, sessionId)
+  const ids = (yield* Following.transcript(runs, sessionId)).map(({ id }) => id)
   const known = Following.repeated(prompt, ids)
   const end = ids.at(-1)
   if (known !== undefined || end === undefined) return known
@@ -107,7 +108,7 @@ const answer = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.Chat
       .filter(({ toolCallId }) => isPartOf(question, toolCallId))
       .map(({ answer }) => ({ questionId: question.questionId, answer }))
   )
-  if (run === undefined || decisions.length + replies.length === 0) return yield* Following.nothing(run)
+  if (run === undefined || decisions.length + replies.length === 0) return yield* late(runs, request, run)
   let { runId } = run
   for (const { answer, approvalId } of decisions) {
     runId = yield* Following.given(runs, approvalId, runs.approve(run.runId, approvalId, answer))
@@ -122,8 +123,36 @@ const answer = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.Chat
   return { runId, answered }
 })
 
+/** The run that had other answers before those of a request came: the client gets its end. */
+const late = Effect.fnUntraced(function* (
+  runs: Service,
+  request: AiSdkUi.ChatRequest,
+  run: Payload.Run | undefined
+) {
+  const { id: sessionId, messages } = request
+  const id = AiSdkUi.answered(request)
+  const { metadata } = messages.find((message) => message.id === id) ?? {}
+  const answered = AiSdkUi.answers(request).approvals.map(({ approvalId }) => approvalId)
+  const all = yield* Effect.orElseSucceed(runs.list(sessionId), () => [])
+  const began = all.find(({ runId }) => runId === metadata?.["runId"])
+  if (began === undefined || answered.length === 0) return yield* Following.nothing(run)
+  return { runId: Following.chainFrom(all, began.runId).at(-1) ?? began.runId, answered }
+})
+
 const isPartOf = ({ runId, toolCallId }: Payload.Pending["questions"][number], part: string): boolean =>
   part === toolCallId || part === `${runId}:${toolCallId}`
+
+/** The messages for a page that shows an old conversation. Those of a run that has not ended come with its stream. */
+const messages = (runs: Service) =>
+  Effect.gen(function* () {
+    const { chatId = "" } = yield* HttpRouter.params
+    const run = yield* Following.openRun(runs, chatId)
+    const [first] = run === undefined ? [] : yield* Following.chainOf(runs, run.runId)
+    const transcript = yield* first === undefined
+      ? Following.transcript(runs, chatId)
+      : Following.upToPrompt(runs, chatId, first)
+    return HttpServerResponse.jsonUnsafe(AiSdkUi.uiMessages(transcript))
+  })
 
 const reconnect = (runs: Service, chats: Chats.Chats) =>
   Effect.gen(function* () {

@@ -9,9 +9,9 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { noAnswer, noApproval } from "../internal/resumption.ts"
-import type * as Message from "../Message.ts"
+import * as Message from "../Message.ts"
 import * as Chats from "./Chats.ts"
-import type { Service } from "./Runs.ts"
+import type { Positioned, Service } from "./Runs.ts"
 
 /** The state of one response. */
 export interface Follower {
@@ -86,15 +86,12 @@ const isWaiting = (runs: Service, runId: string, follower: Follower): Effect.Eff
 
 /** The run, after those that it resumes. */
 export const chainOf = (runs: Service, runId: string): Effect.Effect<ReadonlyArray<string>> =>
-  runs.events(runId, 0).pipe(
-    Effect.flatMap((events) => Stream.runHead(events)),
-    Effect.flatMap((head) => {
-      const event = head._tag === "Some" ? head.value.event : undefined
-      const before = event?._tag === "RunStart" ? event.resumes : undefined
-      return before === undefined
+  startOf(runs, runId).pipe(
+    Effect.flatMap((start) =>
+      start?.resumes === undefined
         ? Effect.succeed([])
-        : Effect.filterOrFail(chainOf(runs, before), (chain) => !chain.includes(runId))
-    }),
+        : Effect.filterOrFail(chainOf(runs, start.resumes), (chain) => !chain.includes(runId))
+    ),
     Effect.orElseSucceed((): ReadonlyArray<string> => []),
     Effect.map((before) => [...before, runId])
   )
@@ -167,12 +164,27 @@ const again = Effect.fnUntraced(function* (runs: Service, sessionId: string, mes
   const isBegun = (run: Payload.Run) => isBegunBy(runs, run, message)
   const began = yield* Effect.findFirst(all.toReversed(), isBegun)
   if (Option.isNone(began)) return yield* new Problem.MessageExists({ sessionId, messageId: message.id })
+  return chainFrom(all, began.value.runId)
+})
+
+/** A run of a session, and those that resume it. */
+export const chainFrom = (all: ReadonlyArray<Payload.Run>, first: string): ReadonlyArray<string> => {
   const later = new Map(all.map(({ resumedBy, runId }) => [runId, resumedBy]))
   const chain: Array<string> = []
-  for (let runId: string | undefined = began.value.runId; runId !== undefined; runId = later.get(runId))
-    chain.push(runId)
+  for (let runId: string | undefined = first; runId !== undefined; runId = later.get(runId)) chain.push(runId)
   return chain
+}
+
+/** The first event of a run. Waits for the beginning of one that is queued. */
+const startOf = Effect.fnUntraced(function* (runs: Service, runId: string) {
+  const head = Effect.flatMap(runs.events(runId, 0), (events) => Stream.runHead(events))
+  const first = yield* Effect.orElseSucceed(head, () => Option.none<Positioned>())
+  const { event } = Option.getOrUndefined(first) ?? {}
+  return event?._tag === "RunStart" ? event : undefined
 })
+
+const promptsOf = (runs: Service, runId: string) =>
+  Effect.map(startOf(runs, runId), (start) => start?.prompts ?? [])
 
 /** Whether a run began with a message. Fails where it began with another one under the id. */
 export const isBegunBy = Effect.fnUntraced(function* (
@@ -180,11 +192,8 @@ export const isBegunBy = Effect.fnUntraced(function* (
   { runId, sessionId }: Pick<Payload.Run, "runId" | "sessionId">,
   { content, id: messageId }: Message.User
 ) {
-  const head = Effect.flatMap(runs.events(runId, 0), (events) => Stream.runHead(events))
-  const first = Option.getOrUndefined(yield* Effect.orElseSucceed(head, Option.none))?.event
-  const prompts = first?._tag === "RunStart" ? first.prompts : []
-  const prompt = prompts.find(({ id }) => id === messageId)
-  if (first === undefined || prompt === undefined) return false
+  const prompt = (yield* promptsOf(runs, runId)).find(({ id }) => id === messageId)
+  if (prompt === undefined) return false
   if ("content" in prompt && Equal.equals(prompt.content, content)) return true
   const detail = "It has other content."
   return yield* new Problem.MessageExists({ sessionId, messageId, detail })
@@ -241,17 +250,23 @@ const moved: ReadonlySet<string> = new Set([
   "AnswerInvalid"
 ])
 
-const Identified = Schema.Array(Schema.Struct({ id: Schema.String }))
-const decodeIdentified = Schema.decodeUnknownOption(Identified)
+const decodeMessages = Schema.decodeUnknownEffect(Schema.toCodecJson(Schema.Array(Message.Message)))
 
-/** The ids of the messages of a conversation, none without a session. */
-export const messageIds = (runs: Service, sessionId: string) =>
+/** The messages of a conversation, none without a session. */
+export const transcript = (runs: Service, sessionId: string) =>
   runs.readSession(sessionId).pipe(
-    Effect.map(({ view }) =>
-      Option.getOrElse(decodeIdentified(view["messages"]), () => []).map(({ id }) => id)
-    ),
-    Effect.catchTag("SessionNotFound", () => Effect.succeed<ReadonlyArray<string>>([]))
+    Effect.flatMap(({ view }) => Effect.orDie(decodeMessages(view["messages"]))),
+    Effect.catchTag("SessionNotFound", () => Effect.succeed<ReadonlyArray<Message.Message>>([]))
   )
+
+/** The conversation up to the prompt of a run, with the prompt. */
+export const upToPrompt = Effect.fnUntraced(function* (runs: Service, sessionId: string, runId: string) {
+  const messages = yield* transcript(runs, sessionId)
+  const prompts = yield* promptsOf(runs, runId)
+  const ids = new Set(prompts.map(({ id }) => id))
+  const first = messages.findIndex(({ id }) => ids.has(id))
+  return [...(first === -1 ? messages : messages.slice(0, first)), ...prompts]
+})
 
 /** The first message of a prompt that a conversation has. None where it does not have the last one: that one is new. */
 export const repeated = (

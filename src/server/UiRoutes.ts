@@ -6,9 +6,10 @@
  * | route | use |
  * | --- | --- |
  * | `POST /ui/chat` | a prompt or answers of a client of the AI SDK; the response is a UI message stream |
+ * | `GET /ui/chat/{chatId}` | the messages of the chat for a page, up to the prompt of a run that has not ended |
  * | `GET /ui/chat/{chatId}/stream` | the run of the chat from its start, 204 if it has none |
  * | `POST /ui/chat/{chatId}/stop` | cancels the run of the chat |
- * | `POST /ag-ui` | a prompt or answers of a client of AG-UI |
+ * | `POST /ag-ui` | a prompt or answers of a client of AG-UI, which gets the conversation that it lacks |
  * | `POST /ag-ui/{threadId}/stop` | cancels the run of the thread |
  *
  * The id of a chat or of a thread is that of the session, and a prompt makes the session if there is none. A prompt ends a run that no page

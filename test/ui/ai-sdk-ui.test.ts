@@ -1,8 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DefaultChatTransport, type UIMessageChunk, validateUIMessages } from "ai"
+import {
+  DefaultChatTransport,
+  getToolName,
+  isToolUIPart,
+  type UIDataTypes,
+  type UIMessage,
+  type UIMessageChunk,
+  validateUIMessages
+} from "ai"
 import { Effect, Exit, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
-import { Agent, type AgentEvent, Message } from "effect-agent"
+import { Agent, type AgentEvent, Message, Tool } from "effect-agent"
 import { AiSdkUi } from "effect-agent/ai-sdk-ui"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { Chat } from "./aiSdk.ts"
@@ -29,7 +37,7 @@ const received = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
 
 type UiMessage = Chat["messages"][number]
 const toolsOf = ({ parts }: UiMessage) =>
-  parts.flatMap((part) => (part.type === "dynamic-tool" ? [`${part.toolName} ${part.state}`] : []))
+  parts.flatMap((part) => (isToolUIPart(part) ? [`${getToolName(part)} ${part.state}`] : []))
 const textOf = ({ parts }: UiMessage) =>
   parts.flatMap((part) =>
     part.type === "text" || part.type === "reasoning" ? [`${part.text} ${part.state}`] : []
@@ -160,7 +168,7 @@ describe("AiSdkUi", () => {
       const events = yield* Scripted.events({ decision: "reject" })
       const { chat, message } = yield* received(events)
       const denied = message.parts.flatMap((part) =>
-        part.type === "dynamic-tool" && part.state === "output-denied" ? [part.approval.reason] : []
+        isToolUIPart(part) && part.state === "output-denied" ? [part.approval.reason] : []
       )
       assert.deepStrictEqual(denied, ["no way", "no way"])
       yield* Effect.promise(() => validateUIMessages({ messages: chat.messages }))
@@ -182,6 +190,66 @@ describe("AiSdkUi", () => {
       })
       const { message } = yield* received(events)
       assert.deepStrictEqual(toolsOf(message), ["remove output-denied", "look output-available"])
+    })
+  )
+
+  it.effect("gives pages the values that tools return, in parts with the names of the tools", () =>
+    Effect.gen(function* () {
+      const params = Schema.Struct({ city: Schema.String })
+      const value = { city: "Oslo", celsius: 4 }
+      const plain = { description: "A tool.", params }
+      const tools = [
+        Tool.make({ ...plain, name: "object", execute: ({ city }) => Effect.succeed({ city, celsius: 4 }) }),
+        Tool.make({ ...plain, name: "text", execute: () => Effect.succeed(JSON.stringify(value)) }),
+        Tool.make({ ...plain, name: "number", execute: () => Effect.succeed(42) }),
+        Tool.make({ ...plain, name: "digits", execute: () => Effect.succeed("42") }),
+        Tool.make({ ...plain, name: "nothing", execute: () => Effect.void }),
+        Tool.make({
+          ...plain,
+          name: "encoded",
+          success: Schema.Struct({ at: Schema.DateFromString }),
+          execute: () => Effect.succeed({ at: new Date(0) })
+        }),
+        Tool.make({ ...plain, name: "word", success: Schema.String, execute: () => Effect.succeed("Hi") }),
+        Tool.make({
+          ...plain,
+          name: "own",
+          execute: () => Effect.succeed(Tool.output("4 °C", { details: value }))
+        }),
+        Tool.make({ ...plain, name: "mcp__web__find", execute: () => Effect.succeed([1]) })
+      ] as const
+      const calls = tools.map(({ name }) => Step.toolCall(name, { city: "Oslo" }))
+      const turns = [
+        ScriptedProvider.turn(Step.start, ...calls, Step.finish("toolUse")),
+        ScriptedProvider.text("")
+      ]
+      const events = yield* Effect.gen(function* () {
+        const agent = yield* Agent.make({ model: "scripted", tools: [...tools] })
+        return yield* Stream.runCollect(agent.streamEvents("Hi"))
+      }).pipe(Effect.provide(ScriptedProvider.layer(turns)), Effect.scoped)
+      const { message } = yield* received(events)
+      assert.deepStrictEqual(
+        message.parts.flatMap((part) => (isToolUIPart(part) ? [[part.type, part.output]] : [])),
+        [
+          ["tool-object", value],
+          ["tool-text", JSON.stringify(value)],
+          ["tool-number", 42],
+          ["tool-digits", "42"],
+          ["tool-nothing", ""],
+          ["tool-encoded", { at: "1970-01-01T00:00:00.000Z" }],
+          ["tool-word", "Hi"],
+          ["tool-own", { content: [{ type: "text", text: "4 °C" }], details: value }],
+          ["dynamic-tool", [1]]
+        ]
+      )
+      yield* Effect.promise(() => validateUIMessages({ messages: [message] }))
+      const celsius = ({ parts }: UIMessage<AiSdkUi.Metadata, UIDataTypes, AiSdkUi.UiTools<typeof tools>>) =>
+        parts.flatMap((part) =>
+          part.type === "tool-object" && part.state === "output-available" ? [part.output.celsius] : []
+        )
+      assert.isFunction(celsius)
+      const chunks = yield* Stream.runCollect(AiSdkUi.project({ dynamic: true })(Stream.fromIterable(events)))
+      assert.isTrue(chunks.every((chunk) => chunk.type !== "tool-input-start" || chunk.dynamic === true))
     })
   )
 

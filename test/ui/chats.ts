@@ -1,8 +1,12 @@
 /** Chats of the AI SDK with a server, whose connections may break. */
 import {
   DefaultChatTransport,
+  type DynamicToolUIPart,
+  getToolName,
+  isToolUIPart,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
+  type ToolUIPart,
   type UIMessage
 } from "ai"
 import { Effect, Stream } from "effect"
@@ -11,14 +15,20 @@ import { AiSdkUi } from "effect-agent/ai-sdk-ui"
 import { Chat } from "./aiSdk.ts"
 
 /** A chat that answers by itself once all parts of its step have answers. */
-export const chatOf = (url: string, id: string, fetch?: typeof globalThis.fetch) =>
+export const chatOf = (
+  url: string,
+  id: string,
+  fetch?: typeof globalThis.fetch,
+  messages: Array<UIMessage> = []
+) =>
   new Chat({
     id,
+    messages,
     transport: new DefaultChatTransport({ api: `${url}/ui/chat`, ...(fetch === undefined ? {} : { fetch }) }),
     sendAutomaticallyWhen: (messages) =>
       lastAssistantMessageIsCompleteWithApprovalResponses(messages) ||
       (messages.messages.at(-1)?.role === "assistant" &&
-        partsOf(messages.messages.at(-1), "dynamic-tool").at(-1)?.toolName === "ask_user" &&
+        toolsOf(messages.messages.at(-1)).at(-1)?.type === "tool-ask_user" &&
         lastAssistantMessageIsCompleteWithToolCalls(messages))
   })
 
@@ -28,14 +38,18 @@ export const partsOf = <const Type extends UIMessage["parts"][number]["type"]>(
 ): ReadonlyArray<Extract<UIMessage["parts"][number], { type: Type }>> =>
   (message?.parts ?? []).filter((part): part is Extract<typeof part, { type: Type }> => part.type === type)
 
+export const toolsOf = (message: UIMessage | undefined): ReadonlyArray<DynamicToolUIPart | ToolUIPart> =>
+  (message?.parts ?? []).filter(isToolUIPart)
+
 export const tick = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
 
 /** Answers requests, and comes back after a lost connection, until the chat rests. */
 export const answering = async (chat: Chat, approved = true, isDone = () => true): Promise<void> => {
   for (let rests = 0; rests < 5; await tick()) {
-    const tool = partsOf(chat.lastMessage, "dynamic-tool").find(
-      ({ state, toolName }) =>
-        state === "approval-requested" || (toolName === "ask_user" && state === "input-available")
+    const tool = toolsOf(chat.lastMessage).find(
+      (part) =>
+        part.state === "approval-requested" ||
+        (getToolName(part) === "ask_user" && part.state === "input-available")
     )
     if (chat.status === "error" && chat.error?.message === "network error") await chat.resumeStream()
     else if (chat.status === "ready" && tool?.state === "approval-requested") {

@@ -81,12 +81,12 @@ describe("POST /ui/chat", () => {
       const chat = Chats.chatOf(url, "chat-1")
       yield* Effect.promise(() => chat.sendMessage({ text: "clean up" }))
       assert.deepStrictEqual(
-        Chats.partsOf(chat.lastMessage, "dynamic-tool").map(({ state }) => state),
+        Chats.toolsOf(chat.lastMessage).map(({ state }) => state),
         ["approval-requested", "approval-requested", "output-available"]
       )
       yield* Effect.promise(() => Chats.answering(chat, false))
       assert.deepStrictEqual(
-        Chats.partsOf(chat.lastMessage, "dynamic-tool").map(({ state }) => state),
+        Chats.toolsOf(chat.lastMessage).map(({ state }) => state),
         ["output-denied", "output-denied", "output-available"]
       )
       const events = yield* Host.eventsOf(runs, "chat-1")
@@ -105,7 +105,7 @@ describe("POST /ui/chat", () => {
       const events = yield* Host.eventsOf(runs, "chat-1")
       assert.deepStrictEqual(AiSdkUi.messagesOf(chat.messages), Scripted.folded(events))
       assert.deepStrictEqual(
-        Chats.partsOf(chat.lastMessage, "dynamic-tool").map(({ state }) => state),
+        Chats.toolsOf(chat.lastMessage).map(({ state }) => state),
         ["output-available", "output-available", "output-available"]
       )
     }).pipe(Effect.scoped)
@@ -137,7 +137,7 @@ describe("POST /ui/chat", () => {
       const chat = Chats.chatOf(url, "chat-1")
       yield* Effect.promise(async () => {
         await chat.sendMessage({ text: "go" })
-        const [part] = Chats.partsOf(chat.lastMessage, "dynamic-tool")
+        const [part] = Chats.toolsOf(chat.lastMessage)
         const toolCallId = part?.toolCallId ?? ""
         await chat.addToolOutput({
           tool: "ask_user",
@@ -343,6 +343,12 @@ describe("POST /ag-ui", () => {
         const events = yield* Host.eventsOf(runs, "thread-1")
         assert.deepStrictEqual(AgUi.messagesOf(agent.messages), Scripted.folded(events))
         assert.include(JSON.stringify(agent.messages), "no way")
+        assert.deepStrictEqual(
+          agent.messages.flatMap((message) => (message.role === "tool" ? [message.toolCallId] : [])),
+          agent.messages.flatMap((message) =>
+            message.role === "assistant" ? (message.toolCalls ?? []).map(({ id }) => id) : []
+          )
+        )
       }
     }).pipe(Effect.scoped)
   )
