@@ -18,14 +18,14 @@ export interface Like {
 
 /** Plain characters, each with those that look like it. */
 const looks: ReadonlyArray<readonly [plain: string, like: RegExp]> = [
-  ["'", /[\u2018-\u201b\u2032\u02bc]/g],
-  ['"', /[\u201c-\u201f\u2033]/g],
-  ["-", /[\u2010-\u2015\u2212]/g],
-  [" ", /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g]
+  ["'", /[\u2018-\u201b\u2032\u02bc]/],
+  ['"', /[\u201c-\u201f\u2033]/],
+  ["-", /[\u2010-\u2015\u2212]/],
+  [" ", /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/]
 ]
 
 const plain = (text: string): string =>
-  looks.reduce((text, [character, like]) => text.replace(like, character), text)
+  looks.reduce((text, [character, like]) => text.split(like).join(character), text)
 
 /** Whether both names look the same. */
 export const isLike = (self: string, that: string): boolean =>
@@ -33,6 +33,8 @@ export const isLike = (self: string, that: string): boolean =>
 
 /** Characters of one piece. */
 const piece = 64 * 1024
+/** Characters between two pauses where each is compared. */
+const stride = 5_000
 
 /** A text with plain characters and composed accents, and the mapping of its offsets to the original. */
 interface Composed {
@@ -43,7 +45,12 @@ interface Composed {
 function* composed(original: string): Paced.Work<Composed> {
   // Offsets in the composed text after which the original has more characters, and how many in all.
   const [after, shifts]: [Array<number>, Array<number>] = [[], []]
-  let [text, shift] = ["", 0]
+  const [pieces, parts] = [new Array<string>(), new Array<string>()]
+  let [length, shift] = [0, 0]
+  const add = (part: string) => {
+    length += part.length
+    parts.push(part)
+  }
   for (let at = 0; at < original.length; ) {
     let end = Math.min(at + piece, original.length)
     // A character and its marks stay together.
@@ -60,21 +67,20 @@ function* composed(original: string): Paced.Work<Composed> {
       const [cluster] = found
       const short = cluster.normalize("NFC")
       if (short.length >= cluster.length) continue
-      text += plain(part.slice(last, found.index)) + short
+      add(plain(part.slice(last, found.index)))
+      add(short)
       last = found.index + cluster.length
       shift += cluster.length - short.length
-      after.push(text.length)
+      after.push(length)
       shifts.push(shift)
     }
-    text += plain(part.slice(last))
+    add(plain(part.slice(last)))
+    pieces.push(parts.splice(0).join(""))
     at = end
     yield
   }
-  const offsetOf = (at: number) => {
-    const index = after.findLastIndex((offset) => offset <= at)
-    return at + (shifts[index] ?? 0)
-  }
-  return { text, offsetOf }
+  const offsetOf = (at: number) => at + (shifts[Paced.countBelow(after, at + 1) - 1] ?? 0)
+  return { text: pieces.join(""), offsetOf }
 }
 
 /** The first place of the file that looks as the old text, `undefined` if there is none. */
@@ -84,26 +90,37 @@ export function* find(file: string, oldText: string, newText: string): Paced.Wor
   const at = yield* Paced.indexOf(inFile.text, wanted)
   if (at === -1) return undefined
   const isOnly = (yield* Paced.indexOf(inFile.text, wanted, at + 1)) === -1
-  const start = commonLength(wanted, newText, 1)
-  const end = Math.min(Math.min(wanted.length, newText.length) - start, commonLength(wanted, newText, -1))
+  const start = yield* commonLength(wanted, newText, 1)
+  const most = Math.min(wanted.length, newText.length) - start
+  const end = Math.min(most, yield* commonLength(wanted, newText, -1))
   const [from, to] = [inFile.offsetOf(at + start), inFile.offsetOf(at + wanted.length - end)]
   const there = file.slice(inFile.offsetOf(at), inFile.offsetOf(at + wanted.length))
-  const characters = Array.from(new Set(there.match(/\P{M}\p{M}+|[^\0-\x7f]/gu) ?? []))
-    .filter((each) => !oldText.includes(each))
-    .slice(0, 5)
-    .map(named)
+  const characters = (yield* strange(there, oldText)).map(named)
   return { from, to, newText: newText.slice(start, newText.length - end), characters, isOnly }
 }
 
+/** The first characters of a text that are not ASCII and that the other text does not have. */
+function* strange(text: string, other: string): Paced.Work<ReadonlyArray<string>> {
+  const [seen, found] = [new Set<string>(), new Array<string>()]
+  for (let at = 0; at < text.length && found.length < 5; at += piece) {
+    for (const [each] of text.slice(at, at + piece).matchAll(/\P{M}\p{M}+|[^\0-\x7f]/gu)) {
+      if (seen.size === seen.add(each).size) continue
+      if ((yield* Paced.indexOf(other, each)) === -1) found.push(each)
+    }
+    yield
+  }
+  return found.slice(0, 5)
+}
+
 /** The number of equal characters at the start (1) or at the end (-1) of both. */
-const commonLength = (self: string, that: string, direction: 1 | -1): number => {
+function* commonLength(self: string, that: string, direction: 1 | -1): Paced.Work<number> {
   const most = Math.min(self.length, that.length)
   let count = 0
   while (
     count < most &&
     self.at(direction === 1 ? count : -1 - count) === that.at(direction === 1 ? count : -1 - count)
   )
-    count++
+    if (++count % stride === 0) yield
   // A surrogate pair stays whole.
   const next = self.at(direction === 1 ? count - 1 : -count) ?? ""
   return count > 0 && /[\ud800-\udfff]/.test(next) ? count - 1 : count

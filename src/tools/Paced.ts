@@ -127,6 +127,32 @@ function* bordersOf(text: string): Work<Int32Array> {
 /** Code units or bytes of one piece. */
 const piece = 64 * 1024
 
+/** How many of the ascending numbers are below `bound`. */
+export const countBelow = (ascending: ReadonlyArray<number>, bound: number): number => {
+  let [low, high] = [0, ascending.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((ascending[middle] ?? bound) < bound) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/**
+ * The text with another one in place of what the pattern matches within a piece. No piece ends within `\r\n`. Splits and joins, because
+ * `replace` leaves a rope of as many parts, which the engine makes flat in one stretch.
+ */
+export function* replaced(text: string, pattern: string | RegExp, by: string): Work<string> {
+  const parts: Array<string> = []
+  for (let at = 0; at < text.length; ) {
+    const end = at + piece + (text[at + piece - 1] === "\r" ? 1 : 0)
+    parts.push(text.slice(at, end).split(pattern).join(by))
+    at = end
+    yield
+  }
+  return parts.join("")
+}
+
 /** Decodes bytes. Throws as `TextDecoder` does if the decoder is fatal. */
 export function* decoded(bytes: Uint8Array, decoder: TextDecoder): Work<string> {
   let text = ""

@@ -134,8 +134,7 @@ function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced
   const places: Array<Place> = []
   const likened = new Set<string>()
   for (const [index, edit] of edits.entries()) {
-    const wanted = plainLines(edit.oldText)
-    const found = yield* find(file, edit, wanted)
+    const found = yield* find(file, edit)
     if (Result.isFailure(found)) {
       return Result.fail(
         edits.length === 1 ? found.failure : `edit ${index + 1} of ${edits.length}: ${found.failure}`
@@ -143,7 +142,7 @@ function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced
     }
     const { characters, ranges, text } = found.success
     for (const character of characters) likened.add(character)
-    const newText = text.replaceAll("\n", lineEnd)
+    const newText = yield* Paced.replaced(text, "\n", lineEnd)
     for (const [from, to] of ranges) {
       if (places.push({ from: file.offsetOf(from), to: file.offsetOf(to), newText }) % stride === 0) yield
     }
@@ -172,21 +171,10 @@ function* withoutReturns(original: string): Paced.Work<Plain> {
     if (removed.push(at - removed.length) % stride === 0) yield
   }
   return {
-    text: removed.length === 0 ? original : original.replaceAll("\r\n", "\n"),
+    text: removed.length === 0 ? original : yield* plainLines(original),
     // A range that starts at a line end includes its \r. A range that ends there does not.
-    offsetOf: (at) => at + countBelow(removed, at)
+    offsetOf: (at) => at + Paced.countBelow(removed, at)
   }
-}
-
-/** How many of the ascending numbers are below `bound`. */
-const countBelow = (ascending: ReadonlyArray<number>, bound: number): number => {
-  let [low, high] = [0, ascending.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((ascending[middle] ?? bound) < bound) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 function* usualLineEnd(text: string): Paced.Work<"\n" | "\r\n"> {
@@ -198,7 +186,7 @@ function* usualLineEnd(text: string): Paced.Work<"\n" | "\r\n"> {
   return crlf * 2 > all ? "\r\n" : "\n"
 }
 
-const plainLines = (text: string): string => text.replaceAll("\r\n", "\n")
+const plainLines = (text: string) => Paced.replaced(text, "\r\n", "\n")
 
 /** The places of an old text in the plain text. */
 interface Occurrences {
@@ -209,10 +197,10 @@ interface Occurrences {
   readonly characters: ReadonlyArray<string>
 }
 
-function* find(file: Plain, edit: Edit, wanted: string): Found<Occurrences> {
+function* find(file: Plain, edit: Edit): Found<Occurrences> {
+  const [wanted, text] = [yield* plainLines(edit.oldText), yield* plainLines(edit.newText)]
   if (wanted === "") return Result.fail("the old text is empty. To make or fill a file use write")
-  if (wanted === plainLines(edit.newText)) return Result.fail("the old text and the new text are the same")
-  const text = plainLines(edit.newText)
+  if (wanted === text) return Result.fail("the old text and the new text are the same")
   const found = yield* occurrences(file.text, wanted)
   if (found.length === 0) {
     const like = yield* Likeness.find(file.text, wanted, text)
@@ -258,53 +246,58 @@ function* lineAt(text: string, offset: number): Paced.Work<number> {
  * A hint for the model: lines that differ only in white space, else the lines most similar to the first one.
  */
 function* candidates(text: string, wanted: string): Paced.Work<string> {
-  const inFile = text.split("\n")
-  yield
-  const inWanted = withoutOuterLines(wanted).split("\n")
-  const spaced = yield* firstPlace(yield* squeezed(inFile), yield* squeezed(inWanted))
+  const block = yield* withoutOuterLines(wanted)
+  const inFile = `\n${yield* squeezed(text)}\n`
+  const spaced = yield* Paced.indexOf(inFile, `\n${yield* squeezed(block)}\n`)
   if (spaced !== -1) {
-    const found = inFile.slice(spaced, spaced + Math.min(inWanted.length, 10))
-    return `It differs only in white space from line ${spaced + 1} on:\n${found.map(shown).join("\n")}`
+    const from = yield* lineAt(inFile, spaced)
+    const until = from + Math.min(yield* lineAt(block, block.length), 10)
+    const found = yield* linesOf(text, until - 1)
+    return `It differs only in white space from line ${from} on:\n${found
+      .slice(from - 1)
+      .map(shown)
+      .join("\n")}`
   }
-  const first = inWanted.find((line) => line.trim() !== "") ?? ""
-  const numbered = inFile.slice(0, 20_000).map((line, index) => ({ line, number: index + 1 }))
-  const near = yield* nearest(first.trim(), numbered, ({ line }) => line.trim(), 3)
+  const first = (yield* firstLine(block)).trim()
+  const numbered = (yield* linesOf(text, 20_000)).map((line, index) => ({ line, number: index + 1 }))
+  const near = yield* nearest(first, numbered, ({ line }) => line.trim(), 3)
   return near.length === 0
     ? "No line of the file is like it; read the file again"
     : [
         `Most like its first line:\n${near.map(({ line, number }) => `${number}: ${shown(line)}`).join("\n")}`,
-        ...near
-          .slice(0, 1)
-          .flatMap(({ line, number }) => Likeness.difference(line.trim(), first.trim(), number))
+        ...near.slice(0, 1).flatMap(({ line, number }) => Likeness.difference(line.trim(), first, number))
       ].join("\n")
 }
 
 /** Without line ends at the start and the end. */
-const withoutOuterLines = (text: string): string => {
+function* withoutOuterLines(text: string): Paced.Work<string> {
   let [from, to] = [0, text.length]
-  while (from < to && text[from] === "\n") from++
-  while (to > from && text[to - 1] === "\n") to--
+  while (from < to && text[from] === "\n") if (++from % stride === 0) yield
+  while (to > from && text[to - 1] === "\n") if (--to % stride === 0) yield
   return text.slice(from, to)
 }
 
-/**
- * The index of the first line of these consecutive lines, or -1. Searches one joined text, because that is
- * faster than a loop.
- */
-function* firstPlace(among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): Paced.Work<number> {
-  const text = `\n${among.join("\n")}\n`
-  yield
-  const at = yield* Paced.indexOf(text, `\n${wanted.join("\n")}\n`)
-  return at === -1 ? -1 : (yield* lineAt(text, at)) - 1
-}
-
 /** The lines without white space. */
-function* squeezed(lines: ReadonlyArray<string>): Paced.Work<ReadonlyArray<string>> {
+const squeezed = (text: string) => Paced.replaced(text, /[^\S\n]+/, "")
+
+/** The first lines, at most `count`. */
+function* linesOf(text: string, count: number): Paced.Work<ReadonlyArray<string>> {
   const all: Array<string> = []
-  for (const line of lines) {
-    if (all.push(line.replace(/\s+/g, "")) % stride === 0) yield
+  for (const line of Paced.lines(text)) {
+    if (all.length === count) break
+    if (all.push(line) % stride === 0) yield
   }
   return all
+}
+
+/** The first line that is not blank. */
+function* firstLine(text: string): Paced.Work<string> {
+  let count = 0
+  for (const line of Paced.lines(text)) {
+    if (line.trim() !== "") return line
+    if (++count % stride === 0) yield
+  }
+  return ""
 }
 
 const shown = (line: string): string => cutLine(line, 200)

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import { cutLine } from "./Output.ts"
 import { FileFailed, PathRefused, type PathFailure, fromPlatform } from "./PathFailure.ts"
 
 /**
@@ -90,7 +91,7 @@ export interface Place {
  *
  * **Details**
  *
- * Fails with `PathRefused` if the path is outside the roots for `access`, empty, a URL, or starts with `~`.
+ * Fails with `PathRefused` if the path is outside the roots for `access`, empty, longer than 32,768 characters, a URL, or starts with `~`.
  * Fails with `FileFailed` if the root does not exist or the system refuses access. The path itself may be
  * missing.
  *
@@ -121,7 +122,7 @@ export const resolve = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Place, PathFailure, FileSystem.FileSystem | Path.Path> {
   const paths = yield* Path.Path
   const fault = misspelling(path, paths.sep)
-  if (fault !== undefined) return yield* new PathRefused({ path, detail: fault })
+  if (fault !== undefined) return yield* new PathRefused({ path: cutLine(path, 300), detail: fault })
 
   const root = yield* realRoot(options.root)
   const { existing, missing } = yield* deepest(path, paths.resolve(options.root, path))
@@ -178,7 +179,11 @@ export const contains = (paths: Path.Path, root: string, path: string): boolean 
  */
 export const isVirtual = (path: string): boolean => /^\/(?:proc|sys)(?:\/|$)/.test(path)
 
+/** Maximum characters of a path: no system takes longer ones. */
+const maxPath = 32_768
+
 const misspelling = (path: string, separator: string): string | undefined => {
+  if (path.length > maxPath) return `it has ${path.length} characters, and a path may have ${maxPath}`
   if (path.trim() === "") return "it is empty"
   if (path.includes("\0")) return "it holds a NUL character"
   if (/^~(?:\/|$)/.test(path)) return "~ is not expanded; give a path relative to the root"

@@ -142,6 +142,8 @@ describe("EditTool", () => {
       "\n".repeat(size),
       { oldText: `${" \n".repeat(size / 2)}x`, newText: "" }
     ],
+    ["one line of words", "words and ".repeat(900_000), { oldText: "not there", newText: "" }],
+    ["line ends of Windows", "a\r\n".repeat(1_000_000), { oldText: "not there", newText: "" }],
     ["bytes that are no text", new Uint8Array(size).fill(0xff), { oldText: "a", newText: "b" }]
   ] as const)(
     "lets others go on meanwhile: %s",

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { createServer } from "node:net"
+import * as Stretch from "./stretch.ts"
 import * as Workspace from "./workspace.ts"
 
 /** Every tool that takes a path, with what it needs beside. */
@@ -28,6 +29,24 @@ const assertUntouched = Effect.fnUntraced(function* ({ fs, outside, path }: Work
 })
 
 describe("Root", () => {
+  it.live(
+    "refuses a path that is longer than any system takes, in few words and at once",
+    () =>
+      Effect.gen(function* () {
+        const { call } = yield* Workspace.make({})
+        for (const path of ["a/".repeat(2_500_000) + "a", "a".repeat(5_000_000)]) {
+          const params = { path, pattern: "a", content: "", oldText: "a", newText: "b" }
+          for (const name of [...readers, "write", "edit"] as const) {
+            const { result, stretch } = yield* Stretch.longest(call(name, params))
+            assert.include(result.text, "and a path may have 32768", name)
+            assert.isBelow(result.text.length, 500)
+            assert.isBelow(stretch, 100, name)
+          }
+        }
+      }).pipe(Workspace.provide),
+    Stretch.tries
+  )
+
   it.live("F141: refuses paths that lead outside", () =>
     Effect.gen(function* () {
       const space = yield* Workspace.make({ "a/b.txt": "inside" })
