@@ -255,7 +255,7 @@ export const Limits = Schema.Struct({
    * characters for one token. It estimates an answer while it arrives, and ends it where it exceeds the bound.
    */
   maxTotalTokens: Schema.optionalKey(Amount),
-  /** The highest cost, in the currency of `Usage.cost`, counted as `maxTotalTokens` counts. Default: no bound. */
+  /** The highest cost, in the currency of the `cost` of a usage, counted as `maxTotalTokens` counts. Default: no bound. */
   maxCost: Schema.optionalKey(Amount),
   /**
    * The prices of a million tokens of `input` and of `output`, for providers that report no cost. Default: those of the service `Prices`.

@@ -77,12 +77,10 @@ describe("comments in src", () => {
   })
 })
 
-describe("README.md, REFERENCE.md, SERVER.md, DURABLE.md, and CHANGELOG.md from 0.2.0 on", () => {
+describe("README.md, the pages of docs, and CHANGELOG.md from 0.2.0 on", () => {
   const pages = [
     page("README.md"),
-    page("REFERENCE.md"),
-    page("SERVER.md"),
-    page("DURABLE.md"),
+    ...globSync("docs/*.md", { cwd: join(root, "..") }).map(page),
     page("CHANGELOG.md").split("\n## 0.1.0")[0] ?? ""
   ]
 

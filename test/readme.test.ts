@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { exportsOf, modules } from "./docstrings.ts"
+import { pageWith } from "../scripts/options.ts"
 
 const root = join(import.meta.dirname, "..")
 const read = (file: string) => readFileSync(join(root, file), "utf8")
@@ -12,6 +13,15 @@ const sectionOf = (page: string, heading: string): string => {
   const [hashes = ""] = heading.split(" ")
   return section.split(`\n${hashes} `)[0] ?? ""
 }
+
+/** The anchors of the headings of a page, as GitHub makes them. */
+const anchorsOf = (page: string): ReadonlyArray<string> =>
+  Array.from(read(page).matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-")
+  )
 
 /** The cells of the rows of all tables in a text. */
 const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
@@ -25,11 +35,12 @@ const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
         .map((cell) => cell.trim())
     )
 
-describe.each(["README.md", "CHANGELOG.md"])("%s", (page) => {
-  const blocks = [...read(page).matchAll(/```ts\n\/\/ (scratchpad\/\w+\.ts)\n([^]*?)```/g)]
+const pages = ["README.md", "CHANGELOG.md", ...globSync("docs/*.md", { cwd: root })]
 
-  it("shows code of scratchpad, which the compiler checks", () => {
-    assert.isAtLeast(blocks.length, page === "README.md" ? 5 : 1)
+describe.each(pages)("%s", (page) => {
+  const blocks = [...read(page).matchAll(/```ts\n\/\/ (examples\/[\w-]+\.ts)\n([^]*?)```/g)]
+
+  it("shows code of examples, which the compiler checks", () => {
     assert.strictEqual(blocks.length, [...read(page).matchAll(/```ts\n/g)].length)
   })
 
@@ -42,20 +53,49 @@ describe.each(["README.md", "CHANGELOG.md"])("%s", (page) => {
 })
 
 describe("README", () => {
-  it("stays within 400 lines, AGENTS.md within 80", () => {
-    assert.isAtMost(read("README.md").split("\n").length, 400)
-    assert.isAtMost(read("AGENTS.md").split("\n").length, 80)
+  it("stays within 900 words, CONTRIBUTING.md within 80 lines", () => {
+    assert.isAtMost(read("README.md").split(/\s+/).length, 900)
+    assert.isAtMost(read("CONTRIBUTING.md").split("\n").length, 80)
   })
 
-  it("has a map of the public modules in AGENTS.md", () => {
-    const text = read("AGENTS.md")
+  it("leads to each page of docs, and each example is on a page", () => {
+    const unlisted = globSync("docs/*.md", { cwd: root }).filter(
+      (file) => !read("README.md").includes(`](${file}`)
+    )
+    assert.deepStrictEqual(unlisted, [])
+    const texts = pages.map(read).join("\n")
+    assert.deepStrictEqual(
+      globSync("examples/*.ts", { cwd: root }).filter((file) => !texts.includes(`// ${file}\n`)),
+      []
+    )
+  })
+
+  it("links to files and headings that are there", () => {
+    const broken = pages.flatMap((page) =>
+      Array.from(
+        read(page)
+          .replace(/```[^]*?```|`[^`\n]*`/g, "")
+          .matchAll(/\]\(([^)\s]+)\)/g)
+      ).flatMap(([, link = ""]) => {
+        if (/^https?:/.test(link)) return []
+        const [path = "", anchor] = link.split("#")
+        const file = path === "" ? page : join(page, "..", path)
+        if (!existsSync(join(root, file))) return [`${page}: ${link}`]
+        return anchor === undefined || anchorsOf(file).includes(anchor) ? [] : [`${page}: ${link}`]
+      })
+    )
+    assert.deepStrictEqual(broken, [])
+  })
+
+  it("has a map of the public modules in CONTRIBUTING.md", () => {
+    const text = read("CONTRIBUTING.md")
     const modules = globSync("*.ts", { cwd: join(root, "src") }).filter((file) => file !== "index.ts")
     const missing = modules.filter((file) => !text.includes(file.replace(/\.ts$/, "")))
     assert.deepStrictEqual(missing, [])
   })
 
-  it("has each public error in REFERENCE.md", () => {
-    const tables = sectionOf("REFERENCE.md", "## Errors")
+  it("has each public error in docs/reference.md", () => {
+    const tables = sectionOf("docs/reference.md", "## Errors")
     const exported = modules.flatMap((file) => exportsOf(file).map(({ name }) => name))
     const errors = globSync("src/**/*.ts", { cwd: root }).flatMap((file) =>
       Array.from(read(file).matchAll(/^export class (\w+) extends TaggedError</gm), ([, name = ""]) => name)
@@ -79,8 +119,15 @@ const missingIn = (text: string): ReadonlyArray<string> =>
     namespaces.get(namespace)?.has(member) === false && !unlisted.includes(name) ? [name] : []
   )
 
+describe("docs/options.md", () => {
+  it("is made from the source: npm run docs", () => {
+    const text = read("docs/options.md")
+    assert.strictEqual(text, pageWith(text))
+  })
+})
+
 describe("names of this package", () => {
-  it.each(["README.md", "REFERENCE.md", "SERVER.md", "DURABLE.md"])("in %s exist", (page) => {
+  it.each(pages.filter((page) => page !== "CHANGELOG.md"))("in %s exist", (page) => {
     assert.deepStrictEqual(missingIn(read(page)), [])
   })
 
@@ -94,9 +141,9 @@ describe("names of this package", () => {
   })
 })
 
-/** The defaults of REFERENCE.md, by the cell before. */
+/** The defaults of docs/reference.md, by the cell before. */
 const defaults = new Map(
-  rowsOf(sectionOf("REFERENCE.md", "## Defaults")).flatMap((cells) =>
+  rowsOf(sectionOf("docs/reference.md", "## Defaults")).flatMap((cells) =>
     cells.flatMap((cell, index) => (index % 2 === 0 ? [[cell, cells[index + 1] ?? ""] as const] : []))
   )
 )
@@ -147,7 +194,7 @@ const documented = (name: string): string | undefined => {
   return /Default (`[^`]+`)/.exec(before.slice(before.lastIndexOf("/**")))?.[1]
 }
 
-describe("the defaults in REFERENCE.md", () => {
+describe("the defaults in docs/reference.md", () => {
   it.each(numbers)("are those of the source: %s", (name, file, pattern) => {
     const [, number = "none"] = pattern.exec(read(`src/${file}.ts`)) ?? []
     const shown = /^[\d,]+/.exec(defaults.get(name) ?? "")?.[0]

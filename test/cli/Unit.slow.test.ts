@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-const text = readFileSync(join(import.meta.dirname, "../../DURABLE.md"), "utf8")
+const text = readFileSync(join(import.meta.dirname, "../../docs/durable.md"), "utf8")
 const unit = /```ini\n([^]*?)```/.exec(text)?.[1] ?? ""
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
 
-describe.skipIf(!hasSystemd)("the unit of DURABLE.md", () => {
+describe.skipIf(!hasSystemd)("the unit of docs/durable.md", () => {
   it("is one that systemd takes, without a remark", { timeout: 30_000 }, () => {
     const file = join(mkdtempSync(join(tmpdir(), "effect-agent-unit-")), "effect-agent.service")
     // The check looks for the program.

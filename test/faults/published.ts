@@ -28,7 +28,7 @@ const decoys = [
   "out.tgz"
 ]
 
-const sources = ["src", "scripts", "*.json", "*.md", "LICENSE"]
+const sources = ["src", "scripts", "docs", "examples", "*.json", "*.md", "LICENSE"]
 
 const env = {
   ...process.env,

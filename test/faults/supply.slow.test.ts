@@ -34,14 +34,12 @@ describe("what is published", { timeout: 120_000 }, () => {
       .map((file) => file.replace(/\.ts$/, ""))
       .flatMap((name) => [".d.ts", ".d.ts.map"].map((end) => `dist/${name}${end}`))
     const pages = [
+      ...globSync(["docs/*.md", "examples/*.ts"], { cwd: repo }),
       "AGENTS.md",
       "CHANGELOG.md",
-      "DURABLE.md",
       "LICENSE",
       "README.md",
-      "REFERENCE.md",
       "SECURITY.md",
-      "SERVER.md",
       "config.schema.json",
       "dist/cli/package.json",
       "package.json"
@@ -168,7 +166,7 @@ describe("what is published", { timeout: 120_000 }, () => {
   it.live("F154 F157: does the quick start of the README, and runs as a program, from an empty folder", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.promise(() => Published.install(made.tarball))
-      const [, code = ""] = /```ts\n(\/\/ scratchpad\/quickstart\.ts\n[^]*?)```/.exec(read("README.md")) ?? []
+      const [, code = ""] = /```ts\n(\/\/ examples\/quickstart\.ts\n[^]*?)```/.exec(read("README.md")) ?? []
       writeFileSync(join(folder, "quickstart.ts"), code)
       const url = yield* Program.server((_, body, response) =>
         body.includes(`"function_call_output"`)

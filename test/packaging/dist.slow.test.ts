@@ -143,7 +143,7 @@ describe("what is built", { timeout: 60_000 }, () => {
 
   it("makes bundles for browsers of the sizes in the README", async () => {
     const example = (name: string) =>
-      readFileSync(join(repo, `scratchpad/${name}.ts`), "utf8")
+      readFileSync(join(repo, `examples/${name}.ts`), "utf8")
         .replaceAll('"effect-agent"', '"./index.js"')
         .replaceAll(/"effect-agent\/(\w+)"/g, '"./$1/index.js"')
     const modules = example("quickstart").replaceAll(
@@ -159,7 +159,7 @@ describe("what is built", { timeout: 60_000 }, () => {
         (contents) => bundled(contents, "browser")
       )
     )
-    const [, section = ""] = readFileSync(join(repo, "README.md"), "utf8").split("\n## Size and cost\n")
+    const [, section = ""] = readFileSync(join(repo, "docs/package.md"), "utf8").split("\n## Size and cost\n")
     const shown = Array.from(section.matchAll(/(\d+) kB/g), ([, size]) => Number(size))
     assert.strictEqual(shown.length, sizes.length)
     for (const [index, size] of sizes.entries()) assert.closeTo(shown[index] ?? 0, size, 5)

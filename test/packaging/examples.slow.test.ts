@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { nodes } from "./nodes.ts"
 
 const repo = join(import.meta.dirname, "../..")
-const examples = globSync("scratchpad/*.ts", { cwd: repo }).sort()
+const examples = globSync("examples/*.ts", { cwd: repo }).sort()
 
 /** Runs `use` with the address of a server whose model calls the weather tool, and then answers. */
 const withServer = async <A>(use: (url: string) => Promise<A>): Promise<A> => {
@@ -35,13 +35,23 @@ const runExample = (node: string, file: string) =>
   })
 
 const says: Readonly<Record<string, string>> = {
-  "scratchpad/quickstart.ts": "Yes: 4 °C and rain.",
-  "scratchpad/plain.ts": "Yes: 4 °C and rain.",
-  "scratchpad/promises.ts": "remove rejected",
-  "scratchpad/guards.ts": "Tool execution was rejected: notes stay",
-  "scratchpad/control.ts": "cancelled",
-  "scratchpad/migration.ts": "I wrote one.",
-  "scratchpad/providers.ts": "Yes. 2"
+  "examples/approvals.ts": "May the agent run remove",
+  "examples/costs.ts": "1200 tokens in, 40 out, $",
+  "examples/errors.ts": "Yes.\nno answer: Unauthenticated",
+  "examples/handler.ts": "201",
+  "examples/local.ts": "ollama",
+  "examples/mcp.ts": "mcp__files__now",
+  "examples/services.ts": "to ada@example.com",
+  "examples/sessions.ts": "user assistant user assistant",
+  "examples/streaming.ts": "> weather",
+  "examples/time.ts": "timed out after 30s",
+  "examples/quickstart.ts": "Yes: 4 °C and rain.",
+  "examples/plain.ts": "Yes: 4 °C and rain.",
+  "examples/promises.ts": "remove rejected",
+  "examples/guards.ts": "Tool execution was rejected: notes stay",
+  "examples/control.ts": "cancelled",
+  "examples/migration.ts": "I wrote one.",
+  "examples/providers.ts": "Yes. 2"
 }
 
 describe.each(nodes)("on $name", ({ path }) => {

@@ -6,8 +6,8 @@ import { afterAll } from "vitest"
 
 const repo = join(import.meta.dirname, "../..")
 // Inside the repository, so that its packages are found, where git does not look.
-mkdirSync(join(repo, "scratchpad/.review"), { recursive: true })
-const home = mkdtempSync(join(repo, "scratchpad/.review/uncaught-"))
+mkdirSync(join(repo, "examples/.review"), { recursive: true })
+const home = mkdtempSync(join(repo, "examples/.review/uncaught-"))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 /** What Node prints of a program that fails, line by line. */

@@ -115,11 +115,11 @@ it.layer(NodeServices.layer)("a cassette", (it) => {
   )
 })
 
-describe("scratchpad/resilience.ts", () => {
+describe("examples/resilience.ts", () => {
   it("tells what happened", { timeout: 60_000 }, async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      ["--conditions", "effect-agent-source", "scratchpad/resilience.ts"],
+      ["--conditions", "effect-agent-source", "examples/resilience.ts"],
       { cwd: join(import.meta.dirname, "../..") }
     )
     const happened = [
