@@ -15,8 +15,8 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import { memoize } from "effect/Function"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { coerce, fits, isObject, type JsonObject, typeNames } from "./internal/jsonCoercion.ts"
@@ -272,21 +272,20 @@ const strings = (value: Json | undefined): ReadonlyArray<string> =>
 const at = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
 /**
- * Returns whether two values are equal as JSON text.
+ * Returns whether two values are equal JSON, whatever the order of their members.
  *
  * **Example** (Comparing values)
  *
  * ```ts
  * import { JsonSchema } from "effect-agent"
  *
- * console.log(JsonSchema.same({ city: "Oslo" }, { city: "Oslo" })) // => true
+ * console.log(JsonSchema.same({ x: 1, y: 2 }, { y: 2, x: 1 })) // => true
  * ```
  *
  * @category predicates
  * @since 0.2.0
  */
-export const same = (self: Json, that: Json): boolean =>
-  self === that || (Predicate.isObjectOrArray(self) && JSON.stringify(self) === JSON.stringify(that))
+export const same = (self: Json, that: Json): boolean => Equal.equals(self, that)
 
 const fault = <Value extends Json>(reading: Reading, path: string, what: string, value: Value): Value => {
   const shown = what === "is missing" ? "" : `, got ${JSON.stringify(value).slice(0, 100)}`

@@ -162,7 +162,7 @@ const runs = HttpApiGroup.make("runs")
     }),
     HttpApiEndpoint.get("listAll", "/runs", {
       query: {
-        status: Schema.optional(Payload.Run.fields.status),
+        status: Schema.optional(Payload.ListedStatus),
         limit: Schema.optional(Size),
         cursor: Schema.optional(Schema.String)
       },

@@ -170,6 +170,16 @@ export const Run = Schema.Struct({
 export interface Run extends Schema.Schema.Type<typeof Run> {}
 
 /**
+ * A status by which runs are listed: that of a run, or `"waiting"` for those with an approval or a question that has no answer, which
+ * are `"running"` or `"suspended"`.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const ListedStatus = Schema.Union([Run.fields.status, Schema.Literal("waiting")])
+export type ListedStatus = typeof ListedStatus.Type
+
+/**
  * A page of the list of runs.
  *
  * @category schemas
@@ -333,7 +343,7 @@ export const AnswerApproval = Schema.Struct(
 export interface AnswerApproval extends Schema.Schema.Type<typeof AnswerApproval> {}
 
 /**
- * The decision about a tool call: the first one, if it has one already.
+ * The decision about a tool call.
  *
  * @category schemas
  * @since 0.2.0

@@ -239,7 +239,11 @@ export class RunNotReady extends HttpApiError.Problem<RunNotReady>()(
 ) {}
 
 /**
- * The `Idempotency-Key` belongs to another request, which started the run with this `runId`.
+ * The `Idempotency-Key` belongs to another request.
+ *
+ * **Details**
+ *
+ * `runId` is the run that the other request started, if it was a prompt.
  *
  * @category errors
  * @since 0.2.0
@@ -247,7 +251,7 @@ export class RunNotReady extends HttpApiError.Problem<RunNotReady>()(
 export class KeyReused extends HttpApiError.Problem<KeyReused>()(
   "KeyReused",
   { type: urn("key-reused"), status: 409, title: "The idempotency key belongs to another request" },
-  run
+  { runId: Schema.optionalKey(Schema.String) }
 ) {}
 
 /**

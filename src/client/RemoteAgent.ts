@@ -148,8 +148,8 @@ export interface RemoteAgent {
   /** The approvals that wait for an answer, oldest first. */
   readonly approvals: Effect.Effect<ReadonlyArray<Approval.Request>, ToSession>
   /**
-   * Approves or rejects a tool call, and succeeds with the decision, which is the first one if there is one. `runId` is the run that
-   * continues: a new one, which {@link RemoteAgent.continue} awaits, if the run was suspended.
+   * Approves or rejects a tool call, and succeeds with the decision. Fails with `AnswerConflict` where a person has decided otherwise.
+   * `runId` is the run that continues: a new one, which {@link RemoteAgent.continue} awaits, if the run was suspended.
    */
   readonly answer: (
     approvalId: string,

@@ -233,7 +233,8 @@ const start = (runs: Runs.Service, id: string, text: string) =>
   }).pipe(
     Effect.catchTags({
       // The same id is the same run, also with another prompt.
-      KeyReused: ({ runId }) => Effect.succeed(runId),
+      KeyReused: ({ runId }) =>
+        runId === undefined ? unreadable("its key belongs to another request") : Effect.succeed(runId),
       RunGoesOn: ({ runId }) => unreadable(`the session has run ${runId}`),
       MessageNotFound: () => unreadable("it replaces no message"),
       MessageExists: ({ messageId }) => unreadable(`the session has message ${messageId}`),

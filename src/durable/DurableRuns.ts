@@ -17,6 +17,7 @@ import { type RunLogError, RunLogStore, type Service as Logs } from "../server/R
 import * as Runs from "../server/Runs.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
 import * as Sessions from "../server/Sessions.ts"
+import * as Starting from "../server/Starting.ts"
 import * as RunRemoval from "../server/RunRemoval.ts"
 import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
 import * as Calls from "./Calls.ts"
@@ -179,6 +180,7 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
     deleteSession: (sessionId) => calls.remove(sessionId),
     deleteRun: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
     forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
+    known: (sessionId, idempotency) => Starting.stored({ logs, sessions }, sessionId, idempotency),
     start: (request) => Effect.andThen(ready, calls.start(request)),
     ...reads(new History(logs, () => undefined), logs, sessions),
     ...watches(calls, logs, Deferred.await(left)),

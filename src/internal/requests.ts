@@ -129,7 +129,7 @@ export class Requests {
       }
       const first = give(open, { ...given, answer: decoded.success })
       const isSame = first.declined === given.declined && JsonSchema.same(first.answer, decoded.success)
-      return isSame ? first : yield* otherAnswer(id)
+      return isSame ? first : yield* otherAnswer(id, first)
     })
   }
 
@@ -216,5 +216,5 @@ const otherParams = (id: string) =>
     detail: "The answer is about other params: its argumentsHash is not that of the request."
   })
 
-const otherAnswer = (id: string) =>
-  new AnswerConflict({ id, detail: "The question has another answer already." })
+const otherAnswer = (id: string, first: QuestionAnswer) =>
+  new AnswerConflict({ id, detail: `The question has another answer: ${JSON.stringify(first)}` })

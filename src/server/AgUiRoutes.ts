@@ -34,8 +34,9 @@ const run = (runs: Service, chats: Chats.Chats) =>
     if (!isAnswer && prompt.length > 0) {
       const chain = yield* pages.lock.withPermit(
         Effect.gen(function* () {
-          yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
-          const chain = yield* started(runs, sessionId, prompt)
+          const known = yield* Following.keyed(runs, sessionId)
+          if (known === undefined) yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
+          const chain = known ?? (yield* started(runs, sessionId, prompt))
           yield* Chats.follow(pages)
           return chain
         })

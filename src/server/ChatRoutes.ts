@@ -55,6 +55,8 @@ const begun = Effect.fnUntraced(function* (
   prompt: Prompt
 ) {
   const { id: sessionId } = request
+  const known = yield* Following.keyed(runs, sessionId)
+  if (known !== undefined) return known
   const active = yield* runs.active(sessionId)
   const last = prompt.at(-1)
   if (active !== undefined && last !== undefined && !isReplacing(request)) {

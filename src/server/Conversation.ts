@@ -2,6 +2,7 @@
  * The conversation of a session in this process: its agent while it is open, the run it has, and the runs that wait.
  */
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -53,6 +54,11 @@ export class Conversation {
     this.sessionId = sessionId
     this.host = host
   }
+
+  /** Waits for the end of a run that has shown it, so that the session takes the next one. */
+  readonly settled: Effect.Effect<void> = Effect.suspend(() =>
+    this.current?.log.state.isOver === true ? Deferred.await(this.current.done) : Effect.void
+  )
 
   /** Whether nothing of it would be lost with it. */
   get isUnused(): boolean {

@@ -1,6 +1,7 @@
 /** The log of a run as the text of another protocol, up to the end of the run or to a request that waits for a person. */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -138,13 +139,17 @@ export const started = Effect.fnUntraced(function* (
   sessionId: string,
   prompt: ReadonlyArray<Message.User>,
   replaces?: string
-): Effect.fn.Return<ReadonlyArray<string>, StartProblem> {
+): Effect.fn.Return<ReadonlyArray<string>, StartProblem, HttpServerRequest> {
   yield* Effect.catchTag(runs.createSession({ sessionId }), "SessionExists", () => Effect.void)
-  const how = replaces === undefined ? {} : { replaces }
+  const idempotency = yield* key
+  const how = {
+    ...(replaces === undefined ? {} : { replaces }),
+    ...(idempotency === undefined ? {} : { idempotency })
+  }
   const begun = Effect.map(runs.start({ sessionId, prompt, ...how }), ({ runId }) => [runId])
   const known = ({
     messageId
-  }: Problem.MessageExists): Effect.Effect<ReadonlyArray<string>, StartProblem> => {
+  }: Problem.MessageExists): Effect.Effect<ReadonlyArray<string>, StartProblem, HttpServerRequest> => {
     const last = prompt.at(-1)
     if (last?.id === messageId) return again(runs, sessionId, last)
     const others = prompt.filter(({ id }) => id !== messageId)
@@ -157,6 +162,21 @@ type Failure<F extends (...args: any) => Effect.Effect<any, any>> = Effect.Error
 type StartProblem =
   | Exclude<Failure<Service["createSession"]>, Problem.SessionExists>
   | Failure<Service["start"]>
+
+/** The `Idempotency-Key` of a request, and its body, which was decoded before. */
+const key = Effect.gen(function* () {
+  const { headers, json } = yield* HttpServerRequest
+  const key = headers["idempotency-key"]
+  const body = Effect.mapError(json, ({ message }) => new Problem.InvalidRequest({ detail: message }))
+  return key === undefined ? undefined : { key, body: yield* body }
+})
+
+/** The runs that answered a prompt with the `Idempotency-Key` of a request; `undefined` for one that is new. */
+export const keyed = Effect.fnUntraced(function* (runs: Service, sessionId: string) {
+  const idempotency = yield* key
+  const first = idempotency && (yield* runs.known(sessionId, idempotency))
+  return first && chainFrom(yield* runs.list(sessionId), first.runId)
+})
 
 /** The runs that answer a message that the conversation has. */
 const again = Effect.fnUntraced(function* (runs: Service, sessionId: string, message: Message.User) {

@@ -13,10 +13,12 @@ import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as Layer from "effect/Layer"
 import type { Path } from "effect/Path"
 import { Api, Authorization } from "../api/Api.ts"
+import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
+import * as ArgumentsHash from "../internal/argumentsHash.ts"
 import * as AccessLog from "./AccessLog.ts"
 import * as EventStream from "./EventStream.ts"
-import { Runs } from "./Runs.ts"
+import { Runs, type Service } from "./Runs.ts"
 
 const server = HttpApiBuilder.group(
   Api,
@@ -33,7 +35,7 @@ const sessions = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const runs = yield* Runs
     return handlers.handleAll({
-      create: ({ payload }) => Effect.map(runs.createSession(payload), (sessionId) => ({ sessionId })),
+      create: ({ payload }) => Effect.map(created(runs, payload), (sessionId) => ({ sessionId })),
       list: ({ query: { cursor, limit, query } }) =>
         runs.listSessions({
           ...(cursor === undefined ? {} : { cursor }),
@@ -48,6 +50,17 @@ const sessions = HttpApiBuilder.group(
     })
   })
 )
+
+/** Makes a session. One without an id gets that of its key, so that a request that comes again, also to another process, finds it. */
+const created = Effect.fnUntraced(function* (runs: Service, payload: Payload.CreateSession) {
+  const { headers } = yield* HttpServerRequest
+  const { authorization = "", "idempotency-key": key } = headers
+  if (key === undefined || payload.sessionId !== undefined) return yield* runs.createSession(payload)
+  const sessionId = (yield* ArgumentsHash.of({ key, authorization, body: yield* body })).slice(0, 32)
+  return yield* Effect.catchTag(runs.createSession({ ...payload, sessionId }), "SessionExists", () =>
+    Effect.succeed(sessionId)
+  )
+})
 
 const ofRuns = HttpApiBuilder.group(
   Api,

@@ -84,7 +84,14 @@ export class Host {
     return this.using(
       () => this.conversation(sessionId),
       (conversation) =>
-        conversation.lock.withPermit(Effect.uninterruptible(Effect.suspend(() => use(conversation))))
+        conversation.lock.withPermit(
+          Effect.uninterruptible(
+            Effect.andThen(
+              conversation.settled,
+              Effect.suspend(() => use(conversation))
+            )
+          )
+        )
     )
   }
 
@@ -115,6 +122,14 @@ export class Host {
   /** The run that a session has. */
   active(sessionId: string): LiveRun | undefined {
     return this.conversations.get(sessionId)?.current
+  }
+
+  /** Waits for the end of a run that has shown it. */
+  settled(runId: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const live = this.runs.get(runId)
+      return live?.log.state.isOver === true ? Deferred.await(live.done) : Effect.void
+    })
   }
 
   /** A run that has not begun. */

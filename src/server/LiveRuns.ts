@@ -117,12 +117,14 @@ const serviceOf = (host: Host): Runs.Service => ({
   ...Answers.make(host),
   ...Controls.make(host),
   start: (request) => Starting.start(host, request),
+  known: (sessionId, idempotency) => Starting.stored(host.parts, sessionId, idempotency),
   active: (sessionId) => active(host, sessionId),
   list: (sessionId) =>
     Effect.andThen(SessionProblem.reading(host.parts.sessions.read(sessionId)), host.history.list(sessionId)),
   listAll: (page) => host.history.page(page),
   get: (runId) => host.history.get(runId),
-  deleteRun: (runId) => Effect.asVoid(RunRemoval.remove(host.parts.logs, runId)),
+  deleteRun: (runId) =>
+    Effect.andThen(host.settled(runId), Effect.asVoid(RunRemoval.remove(host.parts.logs, runId))),
   watch: (runId, after, options) => Watching.pages(host, runId, after, options),
   events: (runId, after, options) =>
     Effect.map(Watching.pages(host, runId, after, options), (pages = Stream.empty) =>

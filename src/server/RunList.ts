@@ -38,7 +38,7 @@ export const page = (
         concurrency: 4
       })
       const wanted = runs.flatMap((run, index) =>
-        run !== undefined && (status === undefined || run.status === status) ? [{ run, index }] : []
+        run !== undefined && isOf(run, status) ? [{ run, index }] : []
       )
       const taken = wanted.slice(0, size - items.length)
       items.push(...taken.map(({ run }) => run))
@@ -51,7 +51,12 @@ export const page = (
     return before === undefined ? { items } : { items, nextCursor: cursorOf(before) }
   })
 
-const isOpen = (status: Payload.Run["status"]): boolean =>
+const isOf = ({ pending, status }: Payload.Run, wanted: Payload.ListedStatus | undefined): boolean =>
+  wanted === "waiting"
+    ? pending.approvals.length + pending.questions.length > 0
+    : wanted === undefined || status === wanted
+
+const isOpen = (status: Payload.ListedStatus): boolean =>
   status === "queued" || status === "running" || status === "paused"
 
 const cursorOf = ({ created, runId }: Before): string => `${created}:${runId}`

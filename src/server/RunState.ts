@@ -20,6 +20,7 @@ export class RunState {
   private turns = 0
   private error: Payload.Run["error"]
   private standstill = new Standstill()
+  private readonly asked = new Set<string>()
   private readonly hashes = new Map<string, string>()
   /** The approvals that have an answer. */
   readonly decisions = new Map<string, Decision>()
@@ -96,9 +97,18 @@ export class RunState {
     if (status !== "suspended") this.handOver()
   }
 
+  /** Whether the run, or one inside of it, has made a request. */
+  hasAsked(requestId: string): boolean {
+    return this.asked.has(requestId)
+  }
+
   private addAnswer(event: AgentEvent): void {
     switch (event._tag) {
+      case "QuestionAsked":
+        this.asked.add(event.questionId)
+        break
       case "ApprovalRequested":
+        this.asked.add(event.approvalId)
         this.hashes.set(event.approvalId, event.argumentsHash)
         break
       case "ApprovalAnswered": {

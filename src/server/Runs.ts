@@ -46,7 +46,20 @@ export interface Start {
   /**
    * A key of the client, and the body that it stands for: for 24 hours another request with the key gets the first answer. Default: none.
    */
-  readonly idempotency?: { readonly key: string; readonly body: Schema.Json }
+  readonly idempotency?: Idempotency
+}
+
+/**
+ * A key of a client, and the body that it stands for.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Idempotency {
+  /** The key. */
+  readonly key: string
+  /** The body: a request with the key and another body is refused. */
+  readonly body: Schema.Json
 }
 
 /**
@@ -84,8 +97,8 @@ export interface RunPage {
   readonly limit?: number
   /** The `nextCursor` of the page before. Default: the first page. */
   readonly cursor?: string
-  /** The status of the runs. Default: any. */
-  readonly status?: Payload.Run["status"]
+  /** The status of the runs, or `"waiting"` for those that wait for a person. Default: any. */
+  readonly status?: Payload.ListedStatus
 }
 
 /**
@@ -160,6 +173,11 @@ export interface Service {
     | Problem.Draining
     | ToOpen
   >
+  /** The first answer to the key of a prompt; `undefined` for a key that is new. Fails with `KeyReused` for another body. */
+  readonly known: (
+    sessionId: string,
+    idempotency: Idempotency
+  ) => Effect.Effect<Payload.Started | Payload.Joined | undefined, Problem.KeyReused | Storage>
   /** Removes a run that has ended, and its events. The conversation stays in the session. */
   readonly deleteRun: (
     runId: string
@@ -206,8 +224,8 @@ export interface Service {
   /** Cancels a run, and does not wait for its end. */
   readonly cancel: (runId: string, reason?: string) => Effect.Effect<void, ToRun>
   /**
-   * Approves or rejects a tool call. Succeeds with the decision, which is the first one if there is one, and with the id of the run that
-   * continues: another one for a run that is suspended.
+   * Approves or rejects a tool call. Succeeds with the decision, and with the id of the run that continues: another one for a run that is
+   * suspended. The first answer counts: an equal one succeeds too, and another one fails with `AnswerConflict`.
    */
   readonly approve: (
     runId: string,

@@ -22,6 +22,7 @@ import { Guards } from "./Guards.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
+import { Repeats } from "./Repeats.ts"
 import * as RouteTable from "./RouteTable.ts"
 import type { Route } from "./Routes.ts"
 import * as Routes from "./Routes.ts"
@@ -116,7 +117,7 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
   return Effect.map(
     Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, { maxParamLength: 256 }),
     (router) => {
-      const app = guards.before(Effect.catchCause(router, broken))
+      const app = guards.before(new Repeats().once(Effect.catchCause(router, broken)))
       return options.accessLog === true ? AccessLog.logged(app) : app
     }
   )

@@ -30,7 +30,8 @@ export const reading = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
 export const making = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
   Effect.mapError(effect, (error) => {
     const { reason, sessionId } = error
-    if (reason._tag === "Exists") return new Problem.SessionExists({ sessionId })
+    // Another request has the session open, or makes it now.
+    if (reason._tag === "Exists" || reason._tag === "Locked") return new Problem.SessionExists({ sessionId })
     if (reason._tag === "Unreadable") return new Problem.InvalidRequest({ detail: error.message })
     return unavailable(error)
   })

@@ -20,7 +20,12 @@ type Sessions = Pick<
 
 /** The functions of the service that are about sessions. */
 export const make = (host: Host): Sessions => ({
-  createSession: (options) => Effect.andThen(host.ready, create(host, options)),
+  createSession: (options) => {
+    const { sessionId = crypto.randomUUID() } = options
+    // One at a time: the second of two requests finds the session of the first.
+    const made = host.locked(sessionId, () => create(host, { ...options, sessionId }))
+    return Effect.andThen(host.ready, made)
+  },
   listSessions: (page) => list(host.parts, page),
   readSession: (sessionId) => read(host.parts.sessions, sessionId),
   updateSession: (sessionId, changes) => Effect.andThen(host.ready, update(host, sessionId, changes)),
@@ -28,8 +33,11 @@ export const make = (host: Host): Sessions => ({
   forkSession: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
 })
 
-const create = Effect.fnUntraced(function* ({ parts }: Host, options: NewSession) {
-  const { cwd = parts.cwd, name, sessionId = crypto.randomUUID() } = options
+const create = Effect.fnUntraced(function* (
+  { parts }: Host,
+  options: NewSession & { readonly sessionId: string }
+) {
+  const { cwd = parts.cwd, name, sessionId } = options
   const { agents, sessions } = parts
   const made = SessionProblem.making(
     sessions.create({

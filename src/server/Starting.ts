@@ -15,7 +15,7 @@ import * as MessageIds from "./MessageIds.ts"
 import * as Narrowing from "./Narrowing.ts"
 import type { Task } from "./Request.ts"
 import * as Requesting from "./Requesting.ts"
-import type { Start } from "./Runs.ts"
+import type { Idempotency, Start } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
 /** Starts a run, joins the one that the session has, or queues one. */
@@ -56,7 +56,7 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
  */
 export const firstAnswer = Effect.fnUntraced(function* <E>(
   keys: IdempotencyKeys.IdempotencyKeys,
-  { body, key }: NonNullable<Start["idempotency"]>,
+  { body, key }: Idempotency,
   messageIds: Effect.Effect<ReadonlySet<string>, E>
 ) {
   const first = yield* SessionProblem.logging(keys.find(key))
@@ -69,6 +69,25 @@ export const firstAnswer = Effect.fnUntraced(function* <E>(
   const stored = yield* messageIds
   return messages.every((id) => stored.has(id)) ? joined : undefined
 })
+
+/** The first answer to a key, as the stores have it. */
+export const stored = (
+  { logs, sessions }: Pick<Host["parts"], "logs" | "sessions">,
+  sessionId: string,
+  idempotency: Idempotency
+) =>
+  Effect.gen(function* () {
+    const lines = yield* SessionProblem.logging(logs.keys(sessionId))
+    const messageIds = Effect.mapBoth(sessions.read(sessionId), {
+      onFailure: SessionProblem.unavailable,
+      onSuccess: ({ entries }) => MessageIds.of(entries)
+    })
+    return yield* firstAnswer(
+      new IdempotencyKeys.IdempotencyKeys(sessionId, logs, lines),
+      idempotency,
+      messageIds
+    )
+  })
 
 /** Stores the answer to a key, with the ids of the messages that join a run. */
 type Keep = (

@@ -1,0 +1,75 @@
+/**
+ * Requests that come again with their `Idempotency-Key`: they get the first answer, for 24 hours and while the process lives.
+ *
+ * The key of a prompt is that of its run, which the store keeps: see `IdempotencyKeys`.
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import * as Problem from "../api/Problem.ts"
+
+interface Known {
+  readonly body: string
+  /** The time in milliseconds until which the answer is kept. */
+  readonly until: number
+  /** `undefined`: the request had no effect, and the next one with the key is the first. */
+  readonly answer: Deferred.Deferred<HttpServerResponse | undefined>
+}
+
+const lifetime = 24 * 3_600_000
+
+/** The most answers that are kept. */
+const most = 10_000
+
+const changes: ReadonlySet<string> = new Set(["POST", "PATCH", "DELETE"])
+const isOfApi = (path: string): boolean => /^\/(?:sessions|runs)(?:\/|$)/.test(path)
+/** A prompt begins a run, whose store keeps the key. */
+const isPrompt = (path: string): boolean => /^\/sessions\/[^/]+\/runs$/.test(path)
+
+/** The key of a request, with all that the request is about; `undefined` for one whose answer is not kept. */
+const keyOf = ({ headers, method, url }: HttpServerRequest): string | undefined => {
+  const path = url.split(/[?#]/, 1)[0] ?? ""
+  const key = headers["idempotency-key"]
+  if (key === undefined || !changes.has(method) || !isOfApi(path) || isPrompt(path)) return undefined
+  return JSON.stringify([headers["authorization"], method, path, key])
+}
+
+export class Repeats {
+  private readonly known = new Map<string, Known>()
+
+  /** Answers a request that changes something, once for each key. */
+  readonly once = <E, R>(app: Effect.Effect<HttpServerResponse, E, R>) =>
+    Effect.gen({ self: this }, function* () {
+      const request = yield* HttpServerRequest
+      const key = keyOf(request)
+      if (key === undefined) return yield* app
+      const body = yield* Effect.orElseSucceed(request.text, () => "")
+      while (true) {
+        const now = yield* Clock.currentTimeMillis
+        const known = this.known.get(key)
+        if (known === undefined || known.until < now) return yield* this.first(key, body, now, app)
+        if (known.body !== body) return yield* HttpServerRespondable.toResponse(new Problem.KeyReused({}))
+        const answer = yield* Deferred.await(known.answer)
+        if (answer !== undefined) return answer
+      }
+    })
+
+  private first<E, R>(key: string, body: string, now: number, app: Effect.Effect<HttpServerResponse, E, R>) {
+    return Effect.suspend(() => {
+      const answer = Deferred.makeUnsafe<HttpServerResponse | undefined>()
+      const [oldest] = this.known.keys()
+      if (this.known.size >= most && oldest !== undefined) this.known.delete(oldest)
+      this.known.delete(key)
+      this.known.set(key, { body, until: now + lifetime, answer })
+      return Effect.onExit(app, (exit) => {
+        const isDone = Exit.isSuccess(exit) && exit.value.status < 300
+        if (!isDone) this.known.delete(key)
+        return Deferred.succeed(answer, isDone ? exit.value : undefined)
+      })
+    })
+  }
+}
