@@ -19,7 +19,7 @@ import * as Equal from "effect/Equal"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { coerce, fits, isObject, type JsonObject, typeNames } from "./internal/jsonCoercion.ts"
+import { coerce, fits, isObject, type JsonObject, maxFaults, typeNames } from "./internal/jsonCoercion.ts"
 import * as JsonReference from "./internal/jsonReference.ts"
 
 type Json = Schema.Json
@@ -75,6 +75,7 @@ interface Reading {
 }
 
 const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
+  if (reading.faults.length >= maxFaults) return value
   const target = JsonReference.follow(reading.root, schema)
   if (target === false) return fault(reading, path, "is not allowed", value)
   if (!isObject(target)) return value

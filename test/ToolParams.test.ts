@@ -4,6 +4,7 @@ import { Tool, ToolRegistry } from "effect-agent"
 import type * as StandardSchema from "effect/StandardSchema"
 import * as z from "zod"
 import * as ToolParams from "../src/internal/params.ts"
+import { longest, tries } from "./tools/stretch.ts"
 
 const told = (params: ToolParams.ParamsSchema<any>) => ToolParams.reader(params, undefined).parameters()
 const decoded = (params: ToolParams.ParamsSchema<any>, input: Schema.Json) =>
@@ -180,6 +181,22 @@ describe("ToolParams", () => {
   )
 
   describe("that do not decode as they are", () => {
+    it.live(
+      "leave time to others, however many they are, and name the first fault",
+      () =>
+        Effect.gen(function* () {
+          const Params = Schema.Struct({ list: Schema.Array(Schema.Finite) })
+          const numbers = Array.from({ length: 30_000 }, (_, index) => index)
+          const write = (prefix: string) => ({ list: numbers.map((each) => `${prefix}${each}`) })
+          const coerced = yield* longest(decoded(Params, write("")))
+          assert.deepStrictEqual(coerced.result, { list: numbers })
+          const failed = yield* longest(Effect.flip(decoded(Params, write("x"))))
+          assert.match(failed.result.detail, /^Expected number.*\n.*at \["list"\]\[0\]$/)
+          assert.isBelow(Math.max(coerced.stretch, failed.stretch), 100)
+        }),
+      tries
+    )
+
     const isLong = Schema.makeFilter((text: string) => text.length > 3, { expected: "a long text" })
     const Visit = Schema.Struct({
       count: Schema.Finite,

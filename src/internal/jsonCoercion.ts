@@ -18,6 +18,9 @@ export const typeNames: ReadonlySet<string> = new Set([
   "string"
 ])
 
+/** The most faults of one decoding. A model has no use for more, and each costs time. */
+export const maxFaults = 100
+
 /** Returns whether the value has one of the types. Without types every value fits. */
 export const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
   types.length === 0 || types.some((type) => isType(type, value))

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as JsonSchema from "../JsonSchema.ts"
-import { isObject, type JsonObject } from "./jsonCoercion.ts"
+import { isObject, type JsonObject, maxFaults } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
 import * as StandardParams from "./standardParams.ts"
 import { TaggedError } from "./taggedError.ts"
@@ -57,7 +57,7 @@ export const reader = <Params>(
   coercion = true
 ): ParamsReader<Params> => {
   const describe = () => parameters ?? described(params)
-  return { parameters: describe, decode: coercion ? orCoerced(decoder(params), describe) : decoder(params) }
+  return { parameters: describe, decode: coercion ? orCoerced(params, describe) : decoder(params) }
 }
 
 /** Reads by plain JSON Schema: coerces scalars of the wrong kind, and leaves out nulls that stand for absent properties. */
@@ -72,11 +72,9 @@ export const fromJsonSchema = (parameters: Schema.Json, coercion = true): Params
 
 const noParams: ParamsSchema<any> = Schema.Struct({})
 
-const decoder = <Params>(params: ParamsSchema<Params>): Decode<Params> =>
-  Schema.isSchema(params) ? schemaDecoder(params) : standardDecoder(params)
-
-const schemaDecoder = <Params>(params: Schema.Codec<Params, any, never, never>): Decode<Params> => {
-  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
+const decoder = <Params>(params: ParamsSchema<Params>, errors: "first" | "all" = "all"): Decode<Params> => {
+  if (!Schema.isSchema(params)) return standardDecoder(params)
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors })
   return (input) => Effect.mapError(decode(input), ({ message }) => new InvalidParams({ detail: message }))
 }
 
@@ -87,17 +85,21 @@ const standardDecoder =
 
 /**
  * Decodes params once more, coerced by the JSON Schema of the tool, when they do not decode as they are: a schema of text
- * gets "42" for 42. Fails as the first decoding did when the JSON Schema refuses the params or has nothing to coerce in them.
+ * gets "42" for 42. Fails as the first decoding did when the JSON Schema refuses the params or has nothing to coerce in them. Of very
+ * many faults it lists the first alone.
  */
-const orCoerced =
-  <Params>(decode: Decode<Params>, parameters: () => Schema.Json): Decode<Params> =>
-  (input) =>
-    Effect.catch(decode(input), (error) => {
+const orCoerced = <Params>(params: ParamsSchema<Params>, parameters: () => Schema.Json): Decode<Params> => {
+  const [quick, decode] = [decoder(params, "first"), decoder(params)]
+  return (input) =>
+    Effect.catch(quick(input), (error) => {
       const coerced = JsonSchema.decode(parameters(), input)
-      return Result.isSuccess(coerced) && !JsonSchema.same(coerced.success, input)
-        ? decode(coerced.success)
-        : Effect.fail(error)
+      if (Result.isSuccess(coerced) && !JsonSchema.same(coerced.success, input))
+        // Both may take long.
+        return Effect.andThen(Effect.yieldNow, () => decode(coerced.success))
+      const isListed = Result.isSuccess(coerced) || coerced.failure.length < maxFaults
+      return isListed && Schema.isSchema(params) ? decode(input) : Effect.fail(error)
     })
+}
 
 /** The JSON Schema of what a schema takes, for a model, which calls tools with objects. */
 export const described = memoize((params: ParamsSchema<any>): JsonObject => ofObject(stated(params)))
