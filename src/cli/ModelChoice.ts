@@ -64,9 +64,8 @@ export const withFallbacks = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Choice, UsageError> {
   const first = yield* choose(options, env)
   if (options.fallbackModel.length === 0) return first
-  const ofBaseUrl = vendorOf(first.model)
   const others = yield* Effect.forEach(options.fallbackModel, ({ name, effort }) => {
-    const baseUrl = vendorOf(name) === ofBaseUrl ? options.baseUrl : Option.none<string>()
+    const { baseUrl } = besides(options, first, name)
     const at = Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
     return Effect.map(named(name, "--fallback-model", at, env), ({ model, provider }) => ({
       model,
@@ -78,7 +77,8 @@ export const withFallbacks = Effect.fnUntraced(function* (
   return { ...first, why: `${first.why}; then ${names}`, provider: layer([first.provider, ...others]) }
 })
 
-const vendorOf = (model: string): string => model.slice(0, model.indexOf("/"))
+/** The provider of a model. */
+export const vendorOf = (model: string): string => model.slice(0, model.indexOf("/"))
 
 const withEffort = (thinkingLevel: ThinkingLevel) =>
   Provider.decorate((inner) =>
@@ -88,6 +88,13 @@ const withEffort = (thinkingLevel: ThinkingLevel) =>
         inner.stream({ ...request, options: { ...request.options, thinkingLevel } })
     })
   )
+
+/** The options for a model beside the first one. Its key goes to `baseUrl` only if both have the same provider. */
+export const besides = <A extends Pick<Options, "baseUrl">>(
+  options: A,
+  first: Pick<Choice, "model">,
+  model: string
+): A => (vendorOf(model) === vendorOf(first.model) ? options : { ...options, baseUrl: Option.none<string>() })
 
 const rulesModel = "local/rules"
 

@@ -40,7 +40,8 @@ export const settings = {
     metavar: "N",
     description: "Maximum tokens of one answer. Default: that of the provider",
     isFine: Values.isCount,
-    expected: "a number above 0"
+    expected: "a number above 0",
+    rules: { widens: (value, otherwise) => Option.exists(otherwise, (own) => value > own) }
   }),
   temperature: Setting.number({
     name: "temperature",

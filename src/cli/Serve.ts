@@ -45,6 +45,7 @@ const own = [
   "rate",
   "grace",
   "proxyModel",
+  "sessionModel",
   "durable",
   "lease",
   "retain",
@@ -68,8 +69,12 @@ export const run = Effect.fnUntraced(
     const place = yield* kept.isDurable
       ? durable(settings, { ...kept, ...(yield* socketOf(line, env)) })
       : living(settings)
-    const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, kept)
+    const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, {
+      ...kept,
+      sessionModels: options.sessionModels
+    })
     const { grace, host, hosts, origins, port, proxied, rate, token, tokens } = options
+    yield* ServedAgents.proxied(proxied, choice)
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
     const models = proxied.length > 0 ? proxied : [choice.model]
     const served = (ui: ReadonlyArray<Route>) => [...ui, ...ProxyRoutes.make(provider, { models })]
@@ -148,7 +153,8 @@ const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment
       many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN", env),
       ServerOptions.origin
     ),
-    proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL", env)
+    proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL", env),
+    sessionModels: many(line.sessionModel, "EFFECT_AGENT_SESSION_MODEL", env)
   }
 })
 

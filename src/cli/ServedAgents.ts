@@ -8,6 +8,7 @@ import * as Agents from "../server/Agents.ts"
 import * as AgentSetup from "./AgentSetup.ts"
 import * as Approval from "./Approval.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
+import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelChoice from "./ModelChoice.ts"
@@ -16,12 +17,17 @@ import type { Settings } from "./Settings.ts"
 import * as Telemetry from "./Telemetry.ts"
 import type { Environment } from "./Vendors.ts"
 
+interface Served extends Required<Pick<Approval.Policy, "unknown">> {
+  /** The models that sessions may name, as `provider/id` or `provider/*`. Default, if it is empty: those of the server's providers. */
+  readonly sessionModels: ReadonlyArray<string>
+}
+
 /** Makes the service that makes the agent of a session, with the settings of the program. */
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
   env: Environment,
   artifacts: ArtifactStore["Service"],
-  { unknown }: Required<Pick<Approval.Policy, "unknown">>
+  { sessionModels, unknown }: Served
 ) {
   const { load } = yield* Effect.promise(() => import("./Project.ts"))
   const [choice, { options: shell, remark }] = yield* Effect.all(
@@ -36,12 +42,18 @@ export const make = Effect.fnUntraced(function* (
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
   const policy = { ...Approval.ofClient(settings, root, asked), unknown }
+  const allowed = sessionModels.length > 0 ? sessionModels : own([choice.model, ...fallbacks(settings)])
+  const named = Effect.fnUntraced(function* (model: string) {
+    const options = { ...settings, model: Option.some(model), modelFrom: "model" }
+    const found = yield* ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
+    if (allowed.includes(found.model) || allowed.includes(`${ModelChoice.vendorOf(found.model)}/*`))
+      return found
+    const detail = `model: this server does not let sessions name ${found.model}. They may name ${allowed.join(", ")} (--session-model).`
+    return yield* new UsageError({ detail })
+  })
   const layer = Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
-      const chosen =
-        model === undefined || model === choice.model
-          ? choice
-          : yield* ModelChoice.choose({ ...settings, model: Option.some(model), modelFrom: "model" }, env)
+      const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
       const options = { ...session.restored.options, ...(model === undefined ? {} : { model: chosen.model }) }
       const given = { ...session, restored: { ...session.restored, options } }
       const services = yield* Layer.build(chosen.provider)
@@ -53,3 +65,25 @@ export const make = Effect.fnUntraced(function* (
   ).pipe(Layer.provide([ListPrices.layer, Telemetry.layer(env)]))
   return { choice, layer }
 })
+
+const fallbacks = ({ fallbackModel }: Settings) => fallbackModel.map(({ name }) => name)
+
+/** All models of the providers of some. */
+const own = (models: ReadonlyArray<string>) => [
+  ...new Set(models.map((model) => `${ModelChoice.vendorOf(model)}/*`))
+]
+
+/** Fails with `UsageError` for a model that the provider of the server does not have. */
+export const proxied = (models: ReadonlyArray<string>, { model: first }: ModelChoice.Choice) =>
+  Effect.forEach(
+    models,
+    (model) => {
+      const vendor = ModelChoice.vendorOf(first)
+      return ModelChoice.isKnown(model) && ModelChoice.vendorOf(model) === vendor
+        ? Effect.void
+        : new UsageError({
+            detail: `--proxy-model: ${model} is no model of ${vendor}, whose models this server has: name one as ${vendor}/ID.`
+          })
+    },
+    { discard: true }
+  )

@@ -36,6 +36,11 @@ const server = {
     "ID",
     "A model that clients may use by proxy. Default: that of the server"
   ),
+  sessionModel: listOf(
+    "session-model",
+    "MODEL",
+    "A model that sessions may name, as PROVIDER/ID or PROVIDER/* (may be repeated). Default: those of the providers of --model and --fallback-model"
+  ),
   clusterHost: optionalText(
     "cluster-host",
     "ADDRESS",
@@ -96,6 +101,7 @@ const workerFlags = {
   ),
   port: optionalText("port", "N", "The port for the others. Default: the first free one from 4112 on"),
   healthPort,
+  sessionModel: server.sessionModel,
   grace
 }
 

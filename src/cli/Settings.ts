@@ -34,7 +34,8 @@ export const read = Effect.fnUntraced(function* (
       return yield* new UsageError({ detail: `--writable: there is no folder ${path}.` })
   const { place, store } = yield* storeOf(picks)
   const settings = { ...settingsOf(picks), cwd, store }
-  return { settings, picks, place, paths, remarks: remarksOn(picks), sources }
+  const remarks = [...remarksOn(picks), ...remarksOnModel(picks, sources)]
+  return { settings, picks, place, paths, remarks, sources }
 })
 
 /** Reads the settings of a server, or those of a worker, whose runs always survive. */
@@ -174,6 +175,21 @@ const effortOf = ({ effort, model }: SettingTable.Picks) => {
 
 const rankOf = ({ found }: Picked<unknown>): number =>
   strength.indexOf(Option.match(found, { onNone: () => "default", onSome: ({ from }) => from.kind }))
+
+/** A line about the models that a project chooses which the user does not trust: their prices are not those that the user knows. */
+const remarksOnModel = (
+  { effort, fallbackModel, model }: SettingTable.Picks,
+  { project }: Sources
+): ReadonlyArray<string> => {
+  if (project === undefined || project.isTrusted) return []
+  const chosen = [model, fallbackModel, effort].flatMap(({ found, key }: Picked<unknown>) =>
+    Option.match(found, {
+      onNone: () => [],
+      onSome: ({ from, texts }) => (from.kind === "project" ? [`${key} ${texts.join(", ")}`] : [])
+    })
+  )
+  return chosen.length === 0 ? [] : [`${project.path} of this project chooses ${chosen.join(" and ")}.`]
+}
 
 /** One line for each place whose values do not count. */
 export const remarksOn = (picks: Readonly<Record<string, Picked<unknown>>>): ReadonlyArray<string> => {

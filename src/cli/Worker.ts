@@ -25,7 +25,7 @@ import * as Signals from "./Signals.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** The flags that are no settings of a run. */
-const own = ["port", "host", "healthPort", "grace", "lease", "retain", "unknown"] as const
+const own = ["port", "host", "healthPort", "sessionModel", "grace", "lease", "retain", "unknown"] as const
 
 /** Works until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
@@ -43,7 +43,10 @@ export const run = Effect.fnUntraced(
     const { ending, patience } = yield* Signals.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)
     const place = yield* DurablePlace.open(settings, { ...kept, host, port })
-    const { layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, kept)
+    const { layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, {
+      ...kept,
+      sessionModels: ServerOptions.many(line.sessionModel, "EFFECT_AGENT_SESSION_MODEL", env)
+    })
     const running = yield* Layer.build(place.runs(agents))
     const url = yield* Effect.provideContext(healthAt(host, health, grace), running)
     const socket = { host: place.socket?.host, port: place.socket?.port }

@@ -116,10 +116,15 @@ export const none: Auth = () => nothing
  */
 export const headers =
   (of: (key: string) => Readonly<Record<string, string>>): Auth =>
-  ({ key }) =>
-    key === undefined
-      ? nothing
-      : Effect.sync(() => ({ headers: of(Redacted.value(key).trim()), secrets: [key] }))
+  ({ key }) => {
+    if (key === undefined) return nothing
+    const value = Redacted.value(key).trim()
+    return value === ""
+      ? Effect.fail(
+          new Unauthenticated({ detail: "the API key is empty: give one, or none to a server without keys" })
+        )
+      : Effect.sync(() => ({ headers: of(value), secrets: [key] }))
+  }
 
 /**
  * Sends the key in the header of this name.

@@ -155,6 +155,23 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
     })
   )
 
+  const user = {
+    tools: "read,list",
+    maxCost: 1,
+    maxTokens: 1000,
+    maxTokensTotal: 1000,
+    timeout: "1h",
+    approve: "deny"
+  }
+
+  it.effect("of a project names the model on stderr", () =>
+    Effect.gen(function* () {
+      const { run } = setUp({ project: { model: "local/rules", effort: "max" } })
+      const { stderr } = yield* run(["list ."])
+      assert.match(stderr, /config\.json of this project chooses model local\/rules and effort max\./)
+    })
+  )
+
   it.effect.each([
     [{ yes: true }, "yes"],
     [{ approve: "allow" }, "approve"],
@@ -162,10 +179,14 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
     [{ writable: "/tmp" }, "writable"],
     [{ baseUrl: "http://127.0.0.1:1" }, "baseUrl"],
     [{ tools: ["shell"] }, "tools"],
-    [{ maxCost: 10 }, "maxCost"]
+    [{ maxCost: 10 }, "maxCost"],
+    [{ maxTurns: 51 }, "maxTurns"],
+    [{ maxTokens: 2000 }, "maxTokens"],
+    [{ maxTokensTotal: 2000 }, "maxTokensTotal"],
+    [{ timeout: "2h" }, "timeout"]
   ] as const)("of a project does not widen by %j", ([project, key]) =>
     Effect.gen(function* () {
-      const { run } = setUp({ project, user: { tools: "read,list", maxCost: 1, approve: "deny" } })
+      const { run } = setUp({ project, user })
       const { stderr, stdout } = yield* run(["config", "--json"])
       assert.notStrictEqual(JSON.parse(stdout).settings[key].source, "project")
       assert.include(stderr, `does not count for ${key} until`)

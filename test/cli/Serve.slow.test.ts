@@ -108,6 +108,27 @@ describe("effect-agent serve", () => {
     await server.ended
   })
 
+  it("lets sessions name the models of its provider, or those of --session-model", async () => {
+    const env = { EFFECT_AGENT_TOKEN: secret, ANTHROPIC_API_KEY: "sk-ant-x", GROQ_API_KEY: "gsk-x" }
+    for (const [flags, models, refused] of [
+      [[], ["local/rules"], "anthropic/claude-x"],
+      [
+        ["--session-model", "groq/a", "--session-model", "anthropic/*"],
+        ["anthropic/claude-x", "groq/a"],
+        "groq/b"
+      ]
+    ] as const) {
+      const server = await serve(folder(), flags, { env })
+      for (const model of models)
+        assert.strictEqual((await ask(server.port, "/sessions", { model })).status, 201, model)
+      const { json, status } = await ask(server.port, "/sessions", { model: refused })
+      assert.strictEqual(status, 400)
+      assert.include(json.detail, `does not let sessions name ${refused}`)
+      server.child.kill("SIGTERM")
+      await server.ended
+    }
+  }, 30_000)
+
   it("makes a token, refuses others, and takes a file with one", async () => {
     const made = await serve(folder(), [], { env: {} })
     assert.isAtLeast(made.first.token?.length ?? 0, 20)
@@ -146,6 +167,7 @@ describe("effect-agent serve", () => {
       ["--cluster-host", "10.0.0.1"],
       ["--allow-origin", "chat.example"],
       ["--allow-host", "https://agent.example"],
+      ["--proxy-model", "no-such/model"],
       ["--print"],
       ["--continue"],
       ["--output", "a"]

@@ -509,3 +509,18 @@ describe("Colours", () => {
     assert.deepStrictEqual(found, [...wanted])
   })
 })
+
+describe("the address of an API", () => {
+  it.each([
+    ["openai-chat/m", "openai-chat/n", true],
+    ["openai-chat/m", "anthropic/claude-x", false],
+    ["vllm/m", "groq/y", false]
+  ])("of %s gets a request for %s: %s", (first, model, isSent) => {
+    const { baseUrl } = ModelChoice.besides(
+      { baseUrl: Option.some("http://gateway") },
+      { model: first },
+      model
+    )
+    assert.strictEqual(Option.isSome(baseUrl), isSent)
+  })
+})

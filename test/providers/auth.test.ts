@@ -117,3 +117,13 @@ describe("a token", () => {
     })
   )
 })
+
+describe("an empty key", () => {
+  it.effect.each(["", " \n"])("is refused before a request: %j", (key) =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(Auth.bearer({ ...unsigned, key: Redacted.make(key) }))
+      assert.strictEqual(refused._tag, "Unauthenticated")
+      assert.include(refused.detail, "the API key is empty")
+    })
+  )
+})
