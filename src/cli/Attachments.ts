@@ -4,6 +4,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as ImageFile from "../internal/imageFile.ts"
 import type * as Message from "../Message.ts"
+import * as Folders from "../skills/Folders.ts"
 import * as FileKind from "../tools/FileKind.ts"
 import { UsageError } from "./ExitCode.ts"
 
@@ -22,8 +23,8 @@ export interface Attached {
 
 /**
  * Reads the files. `@"a b.txt"` names a path with spaces, and `\@word` is a plain word. Paths of `--file` start in the folder of the
- * process, those of the prompt in `cwd`. Fails with `UsageError` for a path that does not exist, an image that is cut, and a file that
- * has no type that models read.
+ * process, those of the prompt in `cwd`. Fails with `UsageError` for a path that does not exist, a link out of the project, an image that
+ * is cut, and a file that has no type that models read.
  */
 export const read = Effect.fnUntraced(function* (
   words: string,
@@ -35,6 +36,14 @@ export const read = Effect.fnUntraced(function* (
     ...file.map((name) => ({ name: path.relative("", name), place: path.resolve(name) })),
     ...mentions.flatMap(({ isPath, name }) => (isPath ? [{ name, place: path.resolve(cwd, name) }] : []))
   ]
+  const [within = cwd] = yield* Folders.from(cwd)
+  for (const { name, place } of files) {
+    const real = yield* Folders.outside(place, within)
+    if (real !== undefined)
+      return yield* new UsageError({
+        detail: `${name} is a link out of the project: to send ${real}, give that path.`
+      })
+  }
   const once = new Map(files.map((each) => [each.place, each]))
   const blocks = yield* Effect.forEach(once.values(), ({ name, place }) => blockOf(name, place))
   const others = new Set(mentions.flatMap(({ isPath, name }) => (isPath ? [] : [name])))

@@ -44,8 +44,7 @@ export const read = Effect.fnUntraced(function* (
   const path = yield* Path.Path
   const real = yield* files.realPath(file)
   const outer = within === undefined ? path.dirname(real) : yield* files.realPath(within)
-  const relative = path.relative(outer, real)
-  if (relative === ".." || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative)) return undefined
+  if (!isWithin(path, outer, real)) return undefined
   const { size, type } = yield* files.stat(real)
   if (type !== "File") return undefined
   const content = yield* firstBytes(files, real, maxBytes)
@@ -53,6 +52,24 @@ export const read = Effect.fnUntraced(function* (
   // The decoder holds back a character that is cut.
   const text = new TextDecoder().decode(content, { stream: isCut })
   return { text, bytes: Number(size), isCut }
+})
+
+const isWithin = (path: Path.Path, outer: string, inner: string): boolean => {
+  const relative = path.relative(outer, inner)
+  return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative)
+}
+
+/** The real place of a path that is within a folder by its name, and leads out of it by a link; else `undefined`. */
+export const outside = Effect.fnUntraced(function* (place: string, within: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const [outer, inner] = [path.resolve(within), path.resolve(place)]
+  const [realOuter, real] = yield* Effect.all([files.realPath(outer), files.realPath(inner)]).pipe(
+    // One that is not there leads nowhere.
+    Effect.orElseSucceed(() => [outer, outer] as const)
+  )
+  const isInside = isWithin(path, outer, inner) || isWithin(path, realOuter, inner)
+  return isInside && !isWithin(path, realOuter, real) ? real : undefined
 })
 
 const firstBytes = (files: FileSystem.FileSystem, path: string, max: number) =>

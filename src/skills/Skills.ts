@@ -116,7 +116,7 @@ export interface Found {
  * **Details**
  *
  * A folder without a `SKILL.md` is no skill. Of skills with one name the first counts, and the others are problems. A folder that is
- * not there has none.
+ * not there has none. A skill in `within`, such as the root of a repository, from which a link leads out is a problem.
  *
  * **Example** (Finding no skills)
  *
@@ -133,12 +133,15 @@ export interface Found {
  * @since 0.2.0
  */
 export const find = Effect.fnUntraced(function* (
-  folders: ReadonlyArray<string>
+  folders: ReadonlyArray<string>,
+  within?: string
 ): Effect.fn.Return<Found, never, FileSystem.FileSystem | Path.Path> {
   const skills = new Map<string, Skill>()
   const problems: Array<InvalidSkill> = []
   for (const folder of (yield* Effect.forEach(folders, skillFolders)).flat()) {
-    const skill = yield* Effect.catch(read(folder), (problem) =>
+    const real = within === undefined ? undefined : yield* Folders.outside(folder, within)
+    const reading = real === undefined ? read(folder) : Effect.fail(leadingOut(folder, real))
+    const skill = yield* Effect.catch(reading, (problem) =>
       Effect.sync(() => {
         problems.push(problem)
         return undefined
@@ -151,6 +154,9 @@ export const find = Effect.fnUntraced(function* (
   }
   return { skills: [...skills.values()], problems }
 })
+
+const leadingOut = (folder: string, real: string) =>
+  new InvalidSkill({ path: folder, detail: `it leads out of the project, to ${real}` })
 
 const duplicate = ({ folder, name }: Skill, first: Skill) =>
   new InvalidSkill({ path: folder, detail: `the skill ${name} of ${first.folder} comes first` })

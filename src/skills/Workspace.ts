@@ -98,8 +98,7 @@ export const load = Effect.fnUntraced(function* (
   const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const { files: contextFiles, leftOut } =
     options.contextFiles === false ? { files: [], leftOut: [] } : yield* ContextFiles.search(options)
-  const found =
-    options.skills === false ? { skills: [], problems: [] } : yield* Skills.find(yield* skillFolders(options))
+  const found = options.skills === false ? { skills: [], problems: [] } : yield* findSkills(options)
   const { problems, skills } = found
   const skill = Skills.tool(skills)
   const bound: Tool.Runnable = {
@@ -119,11 +118,12 @@ export const load = Effect.fnUntraced(function* (
   }
 })
 
-const skillFolders = Effect.fnUntraced(function* ({ cwd, root, skillFolders = [] }: Options) {
+/** The skills of the project, none of which a link may lead out of, and of the other folders. */
+const findSkills = Effect.fnUntraced(function* ({ cwd, root, skillFolders = [] }: Options) {
   const path = yield* Path.Path
   const folders = yield* Folders.from(cwd, root)
   const own = folders
     .toReversed()
     .flatMap((folder) => [path.join(folder, ".agents", "skills"), path.join(folder, ".claude", "skills")])
-  return [...own, ...skillFolders]
+  return yield* Skills.find([...own, ...skillFolders], folders[0])
 })

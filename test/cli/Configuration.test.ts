@@ -4,6 +4,7 @@ import { Effect, FileSystem, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Attachments from "../../src/cli/Attachments.ts"
 import * as Configuration from "../../src/cli/Configuration.ts"
 
 describe("the JSON Schema of the configuration", () => {
@@ -71,5 +72,24 @@ describe("the file of a project", () => {
       })
       assert.strictEqual(result._tag === "Success" && result.success.project?.members["maxTurns"], 3)
     })
+  )
+})
+
+describe("a file of a prompt", () => {
+  it.live("may be no link out of the project, and be outside by its path", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const base = yield* fs.realPath(yield* fs.makeTempDirectoryScoped())
+      yield* fs.makeDirectory(join(base, "project", ".git"), { recursive: true })
+      yield* fs.writeFileString(join(base, "key"), "SECRET")
+      yield* fs.writeFileString(join(base, "project", "NOTES.md"), "notes")
+      symlinkSync("../key", join(base, "project", "README.md"))
+      symlinkSync("NOTES.md", join(base, "project", "LINK.md"))
+      const read = (words: string, file: ReadonlyArray<string> = []) =>
+        Attachments.read(words, { cwd: join(base, "project"), file })
+      for (const refused of [read("@README.md"), read("", [join(base, "project", "README.md")])])
+        assert.include((yield* Effect.flip(refused)).message, `to send ${base}/key, give that path`)
+      assert.strictEqual((yield* read("@LINK.md @../key")).files.length, 2)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

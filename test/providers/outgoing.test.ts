@@ -37,6 +37,21 @@ describe("a request that goes out", () => {
     })
   )
 
+  it.effect(
+    "cuts the start of a key out of the middle of a text, and leaves what vendors begin all keys with",
+    () =>
+      Effect.gen(function* () {
+        const key = "sk-ant-api03-PLANTED0123456789abcdef"
+        const { redact } = yield* post(new Used(), Redacted.make(key))
+        assert.strictEqual(redact(`Wrong key ${key.slice(0, -1)}. given`), "Wrong key [redacted]. given")
+        assert.strictEqual(
+          redact(`${key.slice(0, 18)}… and ${key.slice(0, 18)}!`),
+          "[redacted]… and [redacted]!"
+        )
+        assert.strictEqual(redact("Keys begin with sk-ant-api03- here"), "Keys begin with sk-ant-api03- here")
+      })
+  )
+
   it.effect("dies with a key that was wiped", () =>
     Effect.gen(function* () {
       const key = Redacted.make("secret-key-1")

@@ -358,3 +358,36 @@ describe("workspace", () => {
     )
   )
 })
+
+describe("skills that are links", () => {
+  it.effect("out of the repository are problems, and within it are skills", () =>
+    inFolder(
+      {
+        "keys/one/SKILL.md": skill("one"),
+        "other/SKILL.md": skill("other"),
+        "repo/.git/HEAD": "",
+        "repo/shared/two/SKILL.md": skill("two"),
+        "repo/.agents/skills": "-> ../../keys",
+        "repo/.claude/skills/other": "-> ../../../other",
+        "repo/.claude/skills/two": "-> ../../shared/two"
+      },
+      (root) =>
+        Effect.gen(function* () {
+          const { problems, skills } = yield* Workspace.load({ cwd: `${root}/repo` })
+          assert.deepStrictEqual(
+            skills.map(({ name }) => name),
+            ["two"]
+          )
+          assert.deepStrictEqual(
+            problems.map(({ detail }) => detail),
+            [`${root}/keys/one`, `${root}/other`].map((real) => `it leads out of the project, to ${real}`)
+          )
+          const outer = yield* Workspace.load({ cwd: `${root}/repo`, skillFolders: [`${root}/keys`] })
+          assert.include(
+            outer.skills.map(({ name }) => name),
+            "one"
+          )
+        })
+    )
+  )
+})

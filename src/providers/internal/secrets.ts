@@ -129,7 +129,14 @@ const spelled = (raw: string, secrets: ReadonlyArray<Secret>): ReadonlyArray<Pla
     wholes.flatMap(({ startOf, text }, index): ReadonlyArray<Place> => {
       const [secret, cut] = [plain[index], cuts[index]]
       if (secret === undefined || cut === undefined) return []
-      const whole = places(text, secret, isWord).map(([from, to]) => [startOf(from), startOf(to)] as const)
+      const whole: Array<Place> = places(text, secret, isWord).map(([from, to]) => [
+        startOf(from),
+        startOf(to)
+      ])
+      const parts = isWord
+        ? []
+        : broken(text, secret).map(([from, to]) => [startOf(from), startOf(to)] as const)
+      whole.push(...parts)
       const begun = isWord ? undefined : beginning(cut.text, secret)
       return begun === undefined ? whole : [...whole, [behind + cut.startOf(begun), raw.length]]
     })
@@ -153,6 +160,20 @@ const places = (text: string, secret: string, isWord: boolean): ReadonlyArray<Pl
     if (!isWord || !(isLetter(text.charAt(at - 1)) || isLetter(text.charAt(to)))) found.push([at, to])
   }
   return found
+}
+
+/** The fewest characters of a secret that are cut out of the middle of a text: more than all keys of a vendor share, such as `sk-ant-api03-`. */
+const minBroken = 16
+
+/** The starts of a secret in the middle of a text. */
+const broken = (text: string, secret: string): ReadonlyArray<Place> => {
+  const start = secret.slice(0, Math.min(minBroken, secret.length - 1))
+  if (start.length < minLength) return []
+  return places(text, start, false).map(([from]) => {
+    let to = from + start.length
+    while (to - from < secret.length && text[to] === secret[to - from]) to++
+    return [from, to]
+  })
 }
 
 const isLetter = (char: string): boolean => /[\p{L}\p{N}]/u.test(char)
