@@ -14,9 +14,6 @@ import { Provider } from "../Provider.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import type { Agents } from "../server/Agents.ts"
 import * as LiveRuns from "../server/LiveRuns.ts"
-import * as ProxyRoutes from "../server/ProxyRoutes.ts"
-import type { Route } from "../server/Routes.ts"
-import * as UiRoutes from "../server/UiRoutes.ts"
 import * as Server from "../server/Server.ts"
 import type { Options as DurableOptions } from "./DurablePlace.ts"
 import { UsageError } from "./ExitCode.ts"
@@ -76,13 +73,8 @@ export const run = Effect.fnUntraced(
     const { grace, host, hosts, origins, port, proxied, rate, token, tokens } = options
     yield* ServedAgents.proxied(proxied, choice)
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
-    const models = proxied.length > 0 ? proxied : [choice.model]
-    const served = (ui: ReadonlyArray<Route>) => [...ui, ...ProxyRoutes.make(provider, { models })]
-    const app = Layer.unwrap(
-      Effect.map(UiRoutes.make, (ui) =>
-        Server.layer({ tokens, hosts, origins, grace, ...rate, accessLog: true, routes: served(ui) })
-      )
-    )
+    const proxy = { provider, models: proxied.length > 0 ? proxied : [choice.model] }
+    const app = Server.layer({ tokens, hosts, origins, grace, ...rate, accessLog: true, proxy })
     const node = NodeHttpServer.layer(() => createServer(), { host, port })
     const { ending, patience } = yield* Signals.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)

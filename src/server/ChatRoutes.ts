@@ -14,14 +14,16 @@ import * as Following from "./Following.ts"
 import * as Routes from "./Routes.ts"
 import type { Service } from "./Runs.ts"
 
-export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
-  Routes.make("POST", "/ui/chat", chat(runs, chats), { body: "json" }),
-  Routes.make("GET", "/ui/chat/:chatId", messages(runs), { body: "none" }),
-  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs, chats), { body: "none" }),
+type Options = Pick<AiSdkUi.Options, "dynamic">
+
+export const make = (runs: Service, chats: Chats.Chats, options: Options): ReadonlyArray<Routes.Route> => [
+  Routes.make("POST", "/ui/chat", chat(runs, chats, options), { body: "json" }),
+  Routes.make("GET", "/ui/chat/:chatId", messages(runs, options), { body: "none" }),
+  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs, chats, options), { body: "none" }),
   Routes.make("POST", "/ui/chat/:chatId/stop", stop(runs), { body: "optional" })
 ]
 
-const chat = (runs: Service, chats: Chats.Chats) =>
+const chat = (runs: Service, chats: Chats.Chats, options: Options) =>
   Effect.gen(function* () {
     const request = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AiSdkUi.ChatRequest),
@@ -35,14 +37,14 @@ const chat = (runs: Service, chats: Chats.Chats) =>
       const { answered, runId } = yield* answer(runs, request)
       yield* Chats.follow(pages)
       const chain = yield* Following.chainOf(runs, runId)
-      return respond(runs, chain, () => follower({ messageId }, answered), cancelOnLeave)
+      return respond(runs, chain, () => follower({ ...options, messageId }, answered), cancelOnLeave)
     }
     const prompt = AiSdkUi.prompt(request)
     if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
     const chain = yield* pages.lock.withPermit(
       Effect.tap(begun(runs, pages, request, prompt), () => Chats.follow(pages))
     )
-    return respond(runs, chain, () => follower({}), cancelOnLeave)
+    return respond(runs, chain, () => follower(options), cancelOnLeave)
   })
 
 type Prompt = ReturnType<typeof AiSdkUi.prompt>
@@ -145,7 +147,7 @@ const isPartOf = ({ runId, toolCallId }: Payload.Pending["questions"][number], p
   part === toolCallId || part === `${runId}:${toolCallId}`
 
 /** The messages for a page that shows an old conversation. Those of a run that has not ended come with its stream. */
-const messages = (runs: Service) =>
+const messages = (runs: Service, options: Options) =>
   Effect.gen(function* () {
     const { chatId = "" } = yield* HttpRouter.params
     const run = yield* Following.openRun(runs, chatId)
@@ -153,10 +155,10 @@ const messages = (runs: Service) =>
     const transcript = yield* first === undefined
       ? Following.transcript(runs, chatId)
       : Following.upToPrompt(runs, chatId, first)
-    return HttpServerResponse.jsonUnsafe(AiSdkUi.uiMessages(transcript))
+    return HttpServerResponse.jsonUnsafe(AiSdkUi.uiMessages(transcript, options))
   })
 
-const reconnect = (runs: Service, chats: Chats.Chats) =>
+const reconnect = (runs: Service, chats: Chats.Chats, options: Options) =>
   Effect.gen(function* () {
     const { chatId = "" } = yield* HttpRouter.params
     const run = yield* Following.openRun(runs, chatId)
@@ -164,7 +166,7 @@ const reconnect = (runs: Service, chats: Chats.Chats) =>
     const { runId } = run
     yield* Chats.follow(yield* RcMap.get(chats, chatId))
     const chain = yield* Following.chainOf(runs, runId)
-    return respond(runs, chain, () => follower({}), yield* cancelsOnLeave)
+    return respond(runs, chain, () => follower(options), yield* cancelsOnLeave)
   })
 
 const stop = (runs: Service) =>

@@ -18,6 +18,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as SessionName from "../sessions/SessionName.ts"
 import * as JsonlLines from "./JsonlLines.ts"
 import {
   type Append,
@@ -121,7 +122,8 @@ class Files {
 
   /** Reads the names of all logs, and the starts of those that are open, in the folders that have changed. */
   readonly index = Effect.gen({ self: this }, function* () {
-    const sessions = yield* this.names(this.directory)
+    const names = yield* this.names(this.directory)
+    const sessions = names.flatMap((name) => SessionName.idOf(name) ?? [])
     yield* Effect.forEach(sessions, (sessionId) => this.indexChanged(sessionId), {
       concurrency: 16,
       discard: true
@@ -179,7 +181,7 @@ class Files {
   }
 
   private folder(sessionId: string): string {
-    return this.paths.join(this.directory, sessionId)
+    return this.paths.join(this.directory, SessionName.of(sessionId))
   }
 
   private path({ runId, sessionId }: RunKey, isOpen: boolean): string {
@@ -232,7 +234,7 @@ class Files {
   private open(run: RunKey): Effect.Effect<Append, RunLogError, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const { runId, sessionId } = run
-      if (!isName(runId) || !isName(sessionId)) {
+      if (!isName(runId) || !SessionName.isName(sessionId)) {
         return yield* new RunLogError({ detail: `no file can have the name ${JSON.stringify(runId)}` })
       }
       const known = this.known.get(runId)
@@ -303,7 +305,7 @@ class Files {
   private delete(run: RunKey): Effect.Effect<void, RunLogError> {
     return Effect.suspend(() => {
       this.known.delete(run.runId)
-      if (!isName(run.runId) || !isName(run.sessionId)) return Effect.void
+      if (!isName(run.runId) || !SessionName.isName(run.sessionId)) return Effect.void
       const paths = [this.path(run, true), this.path(run, false), this.startsPath(run)]
       return JsonlLines.failing(
         Effect.forEach(paths, (path) => this.files.remove(path, { force: true }), { discard: true })
@@ -315,7 +317,7 @@ class Files {
     return Effect.suspend(() => {
       for (const { runId } of [...this.known.values()].filter((log) => log.sessionId === sessionId))
         this.known.delete(runId)
-      if (!isName(sessionId)) return Effect.void
+      if (!SessionName.isName(sessionId)) return Effect.void
       return JsonlLines.failing(this.files.remove(this.folder(sessionId), { recursive: true, force: true }))
     })
   }
@@ -380,7 +382,7 @@ class Files {
       unpark: (runId) => this.change(runId, () => Starts.none),
       addKey: (sessionId, line) => this.addKey(sessionId, line),
       keys: (sessionId) =>
-        isName(sessionId)
+        SessionName.isName(sessionId)
           ? JsonlLines.read(this.files, this.paths.join(this.folder(sessionId), keysFile))
           : Effect.succeed([]),
       remove: (sessionId) => this.remove(sessionId),

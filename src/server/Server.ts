@@ -17,16 +17,19 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Problem from "../api/Problem.ts"
+import type { Provider } from "../Provider.ts"
 import * as AccessLog from "./AccessLog.ts"
 import { Guards } from "./Guards.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
+import * as ProxyRoutes from "./ProxyRoutes.ts"
 import { Repeats } from "./Repeats.ts"
 import * as RouteTable from "./RouteTable.ts"
 import type { Route } from "./Routes.ts"
 import * as Routes from "./Routes.ts"
 import { Runs } from "./Runs.ts"
+import * as UiRoutes from "./UiRoutes.ts"
 
 /**
  * A limit on the requests of a token.
@@ -60,7 +63,11 @@ export interface Options {
   readonly rate?: RateLimit
   /** Whether the server logs each request, with the run that it is about, at the level of information. Default `false`. */
   readonly accessLog?: boolean
-  /** Routes beside those of the API. Default none. */
+  /** The routes for user interfaces, or whether there are some: see `UiRoutes`. Default `true`. */
+  readonly ui?: boolean | UiRoutes.Options
+  /** The provider and the models that clients may ask with the keys of the server: see `ProxyRoutes`. Default: they may ask none. */
+  readonly proxy?: ProxyRoutes.Options & { readonly provider: Provider["Service"] }
+  /** Routes beside these. One of the same method and path takes the place of another one. Default none. */
   readonly routes?: ReadonlyArray<Route>
   /** The time that runs get to end by themselves when the server is released, a duration. Default 10 seconds. */
   readonly grace?: Duration.Input
@@ -101,27 +108,39 @@ type App = Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Sc
  * @category constructors
  * @since 0.2.0
  */
-export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.Scope> => {
-  const { hosts = [], maxBodySize = 10_485_760, origins = [], rate, routes = [], tokens } = options
-  const guards = new Guards({
-    tokens,
-    hosts: [...Hosts.loopback, ...hosts.map(Hosts.nameOf)],
-    origins: origins.map(Cors.originOf),
-    maxBodySize,
-    rate,
-    routes
+export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { hosts = [], maxBodySize = 10_485_760, origins = [], rate, tokens } = options
+    const routes = yield* routesOf(options)
+    const guards = new Guards({
+      tokens,
+      hosts: [...Hosts.loopback, ...hosts.map(Hosts.nameOf)],
+      origins: origins.map(Cors.originOf),
+      maxBodySize,
+      rate,
+      routes
+    })
+    const all = Layer.mergeAll(Handlers.layer(RouteTable.openApiPath), Routes.layer(routes)).pipe(
+      Layer.provide(HttpServer.layerServices)
+    )
+    const router = yield* Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, {
+      maxParamLength: 2400
+    })
+    const app = guards.before(new Repeats().once(Effect.catchCause(router, broken)))
+    return options.accessLog === true ? AccessLog.logged(app) : app
   })
-  const all = Layer.mergeAll(Handlers.layer(RouteTable.openApiPath), Routes.layer(routes)).pipe(
-    Layer.provide(HttpServer.layerServices)
-  )
-  return Effect.map(
-    Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, { maxParamLength: 256 }),
-    (router) => {
-      const app = guards.before(new Repeats().once(Effect.catchCause(router, broken)))
-      return options.accessLog === true ? AccessLog.logged(app) : app
-    }
-  )
-}
+
+/** The routes beside those of the API. */
+const routesOf = ({ proxy, routes = [], ui = true }: Options) =>
+  Effect.gen(function* () {
+    const own = [
+      ...(ui === false ? [] : yield* UiRoutes.makeWith(ui === true ? {} : ui)),
+      ...(proxy === undefined ? [] : ProxyRoutes.make(proxy.provider, proxy))
+    ]
+    const isReplaced = ({ method, path }: Route) =>
+      routes.some((route) => route.method === method && route.path === path)
+    return [...own.filter((route) => !isReplaced(route)), ...routes]
+  })
 
 /** Answers a request whose route died. */
 const broken = (cause: Cause.Cause<unknown>) => {

@@ -20,6 +20,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { AiSdkUi } from "../ai-sdk-ui/index.ts"
 import * as AgUiRoutes from "./AgUiRoutes.ts"
 import * as ChatRoutes from "./ChatRoutes.ts"
 import * as Chats from "./Chats.ts"
@@ -27,24 +28,54 @@ import type { Route } from "./Routes.ts"
 import { Runs } from "./Runs.ts"
 
 /**
+ * The options of the routes.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export type Options = Pick<AiSdkUi.Options, "dynamic">
+
+/**
  * Makes the routes.
  *
- * **Example** (Adding the routes to a server)
+ * **When to use**
+ *
+ * `Server.layer` has them. Use it for a server of your own, or to change one.
+ *
+ * **Example** (Adding the routes to a list)
  *
  * ```ts
- * import { Effect, Layer, Redacted } from "effect"
- * import { Server, UiRoutes } from "effect-agent/server"
+ * import { Effect } from "effect"
+ * import { UiRoutes } from "effect-agent/server"
  *
- * export const ServerLive = Layer.unwrap(
- *   Effect.map(UiRoutes.make, (routes) => Server.layer({ tokens: [Redacted.make("secret")], routes }))
+ * export const routes = Effect.map(UiRoutes.makeWith({ dynamic: true }), (routes) =>
+ *   routes.filter(({ path }) => path.startsWith("/ui/"))
  * )
  * ```
  *
  * @category constructors
  * @since 0.2.0
  */
-export const make: Effect.Effect<ReadonlyArray<Route>, never, Runs | Scope.Scope> = Effect.gen(function* () {
-  const runs = yield* Runs
-  const chats = yield* Chats.make
-  return [...ChatRoutes.make(runs, chats), ...AgUiRoutes.make(runs, chats)]
-})
+export const makeWith = (options: Options): Effect.Effect<ReadonlyArray<Route>, never, Runs | Scope.Scope> =>
+  Effect.gen(function* () {
+    const runs = yield* Runs
+    const chats = yield* Chats.make
+    return [...ChatRoutes.make(runs, chats, options), ...AgUiRoutes.make(runs, chats)]
+  })
+
+/**
+ * Makes the routes with default options.
+ *
+ * **Example** (Listing the routes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { UiRoutes } from "effect-agent/server"
+ *
+ * export const paths = Effect.map(UiRoutes.make, (routes) => routes.map(({ path }) => path))
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make: Effect.Effect<ReadonlyArray<Route>, never, Runs | Scope.Scope> = makeWith({})

@@ -40,7 +40,7 @@ export interface Options {
  * @since 0.2.0
  */
 export interface CreateOptions {
-  /** The id of the session: 1 to 128 letters, digits, `.`, `_` and `-`, of which the first is a letter or a digit. Default: a new one. */
+  /** The id of the session: 1 to 200 characters without control characters, and not `.` or `..`. Default: a new one. */
   readonly sessionId?: string
   /** The working directory of the session. Default: none. */
   readonly cwd?: string

@@ -10,9 +10,18 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { Exists, Locked, NotFound, SessionError, type SessionReason, StorageFailed } from "../Session.ts"
+import {
+  Exists,
+  Locked,
+  NotFound,
+  SessionError,
+  type SessionReason,
+  StorageFailed,
+  Unreadable
+} from "../Session.ts"
 import * as LineReader from "./LineReader.ts"
 import * as SessionFiles from "./SessionFiles.ts"
+import * as SessionName from "./SessionName.ts"
 import type { Line, NewSession, StoredSession, Writer } from "./SessionStorage.ts"
 import * as WriterLock from "./WriterLock.ts"
 
@@ -42,6 +51,8 @@ export class JsonlStorage {
       const files = yield* FileSystem.FileSystem
       const paths = yield* Path.Path
       const fails = failing(sessionId, "create")
+      if (!SessionName.isName(sessionId))
+        return yield* failure(sessionId, new Unreadable({ detail: tooLong }))
       if ((yield* this.search(sessionId)) !== undefined) return yield* failure(sessionId, new Exists())
       const folder = yield* fails(SessionFiles.folderOf(this.options, cwd))
       yield* fails(files.makeDirectory(folder, { recursive: true, mode: 0o700 }))
@@ -63,7 +74,7 @@ export class JsonlStorage {
       Effect.scoped(
         Effect.gen({ self: this }, function* () {
           const paths = yield* Path.Path
-          yield* lock(sessionId, paths.join(directory ?? root, `${sessionId}.lock`))
+          yield* lock(sessionId, paths.join(directory ?? root, `${SessionName.of(sessionId)}.lock`))
           if ((yield* this.search(sessionId)) !== undefined) return yield* failure(sessionId, new Exists())
           yield* Scope.provide(make, scope)
         })
@@ -208,6 +219,8 @@ const stored = ({ created, path, sessionId }: SessionFiles.SessionFile) =>
 /** Whether two files are one, as far as the system says. */
 const isSameFile = (one: FileSystem.File.Info, other: FileSystem.File.Info): boolean =>
   one.dev === other.dev && Option.getOrUndefined(one.ino) === Option.getOrUndefined(other.ino)
+
+const tooLong = "no file can have a name of its id: it is too long with its characters escaped"
 
 const removed = new StorageFailed({
   operation: "append",

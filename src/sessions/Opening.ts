@@ -11,21 +11,20 @@ import * as CustomData from "./CustomData.ts"
 import { type Keeper, Part, Shared } from "./OpenSession.ts"
 import { type Damage, read } from "./Reading.ts"
 import * as SessionEntry from "./SessionEntry.ts"
+import * as SessionName from "./SessionName.ts"
 import { firstUser } from "./SessionState.ts"
 import type { NewSession, SessionStorage, Writer } from "./SessionStorage.ts"
-
-const idForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /** The place of a new session. Fails with `Unreadable` if no storage can take its id. */
 export const newSession = ({ cwd = "", sessionId = crypto.randomUUID() }: CreateOptions) =>
   Effect.flatMap(
     Clock.currentTimeMillis,
     (created): Effect.Effect<NewSession, SessionError> =>
-      idForm.test(sessionId)
+      SessionName.isId(sessionId)
         ? Effect.succeed({ sessionId, cwd, created })
         : unreadable(
             sessionId,
-            "its id must have 1 to 128 letters, digits, dots, underscores and hyphens, and begin with a letter or a digit"
+            'its id must have 1 to 200 characters, without control characters, and not be "." or ".."'
           )
   )
 

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as SessionHome from "./SessionHome.ts"
+import * as SessionName from "./SessionName.ts"
 
 /** The folders of a store. */
 export interface Folders {
@@ -23,17 +24,18 @@ export interface SessionFile {
   readonly created: number
 }
 
-const form = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z_([A-Za-z0-9][A-Za-z0-9._-]*)\.jsonl$/
+const form = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z_(.+)\.jsonl$/
 
 /** The name of the file of a session. */
 export const nameOf = (sessionId: string, created: number): string =>
-  `${new Date(created).toISOString().replace(/[:.]/g, "-")}_${sessionId}.jsonl`
+  `${new Date(created).toISOString().replace(/[:.]/g, "-")}_${SessionName.of(sessionId)}.jsonl`
 
 /** The file that a name stands for, `undefined` for other files. */
 const fileOf = (folder: string, name: string, paths: Path.Path): ReadonlyArray<SessionFile> => {
-  const [, date, hours, minutes, seconds, millis, sessionId] = form.exec(name) ?? []
+  const [, date, hours, minutes, seconds, millis, named = ""] = form.exec(name) ?? []
+  const sessionId = SessionName.idOf(named)
   const created = Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}Z`)
-  return sessionId === undefined || Number.isNaN(created)
+  return named === "" || sessionId === undefined || Number.isNaN(created)
     ? []
     : [{ path: paths.join(folder, name), sessionId, created }]
 }

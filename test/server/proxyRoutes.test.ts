@@ -2,18 +2,18 @@ import { streamProxy } from "@earendil-works/pi-agent-core"
 import { type Context, normalizeContext } from "@earendil-works/pi-ai"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Stream } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, HttpServerResponse } from "effect/http"
 import { Message, ModelEvent } from "effect-agent"
 import { ProxyProvider } from "effect-agent/proxy"
-import { ProxyRoutes } from "effect-agent/server"
+import { Routes } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
 import { model } from "../proxy/served.ts"
 import { send, serve, token } from "./http.ts"
 
 const serving = Effect.gen(function* () {
   const scripted = yield* ScriptedProvider.make([ScriptedProvider.text("Hi"), ScriptedProvider.text("Hi")])
-  const routes = ProxyRoutes.make(scripted.provider, { models: ["acme/large"] })
-  const { port, url } = yield* serve([], {}, { routes })
+  const proxy = { provider: scripted.provider, models: ["acme/large"] }
+  const { port, url } = yield* serve([], {}, { proxy })
   return { port, url, requests: scripted.requests }
 })
 
@@ -36,6 +36,28 @@ describe("ProxyRoutes", () => {
       const [text] = message.content
       assert.deepInclude(text, { type: "text", text: "Hi" })
     }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.live(
+    "are there where the application gives models, and those for user interfaces unless it wants none",
+    () =>
+      Effect.gen(function* () {
+        const statuses = (port: number) =>
+          Effect.forEach(["/model/stream", "/api/stream", "/ui/chat", "/ag-ui"], (path) =>
+            Effect.map(send(port, { path, body: {} }), ({ status }) => status)
+          )
+        const usual = yield* serve([])
+        assert.deepStrictEqual(yield* statuses(usual.port), [404, 404, 400, 400])
+        const without = yield* serve([], {}, { ui: false })
+        assert.deepStrictEqual(yield* statuses(without.port), [404, 404, 404, 404])
+        const own = Routes.make("POST", "/ui/chat", Effect.succeed(HttpServerResponse.text("own")), {
+          body: "json"
+        })
+        const replaced = yield* serve([], {}, { routes: [own] })
+        assert.deepStrictEqual(yield* statuses(replaced.port), [404, 404, 200, 400])
+        const { port } = yield* serving
+        assert.deepStrictEqual(yield* statuses(port), [400, 400, 400, 400])
+      })
   )
 
   it.live("stands behind the guards of the server, and asks its models alone", () =>

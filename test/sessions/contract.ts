@@ -343,18 +343,18 @@ export const contract = ({ name, storage }: Subject) => {
           assert.strictEqual(yield* reasonOf(store.delete("s1")), "NotFound")
         }))
 
-      test("and ids that are used once, and can be part of a file name", (store) =>
+      test("and ids that are used once, of any text that is no control and no place", (store) =>
         Effect.gen(function* () {
           yield* Effect.scoped(store.create({ sessionId: "s1" }))
           assert.strictEqual(yield* reasonOf(Effect.scoped(store.create({ sessionId: "s1" }))), "Exists")
-          for (const sessionId of ["", "../s", "a/b", ".s", "x".repeat(129), "a\n"]) {
+          for (const sessionId of ["", ".", "..", "x".repeat(201), "a\n"]) {
             assert.strictEqual(yield* reasonOf(Effect.scoped(store.create({ sessionId }))), "Unreadable")
           }
           yield* Effect.scoped(store.openOrCreate("s1"))
-          yield* Effect.scoped(store.openOrCreate("s2"))
+          yield* Effect.scoped(store.openOrCreate("../s"))
           assert.sameMembers(
             (yield* store.list()).items.map(({ sessionId }) => sessionId),
-            ["s1", "s2"]
+            ["s1", "../s"]
           )
         }))
 

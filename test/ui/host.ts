@@ -34,7 +34,7 @@ export const make = ({ asked = "wait", turns = Scripted.script }: Setup = {}) =>
     const runs = Context.get(context, Runs.Runs)
     const routes = yield* Effect.provideService(UiRoutes.make, Runs.Runs, runs)
     const url = yield* serve(Routes.layer(routes))
-    const guarded = Server.layer({ tokens: [Redacted.make(token)], routes, grace: 0 })
+    const guarded = Server.layer({ tokens: [Redacted.make(token)], grace: 0 })
     const guardedUrl = yield* listen(Layer.provide(guarded, Layer.succeed(Runs.Runs, runs)))
     return { url, guardedUrl, runs }
   })
