@@ -171,9 +171,19 @@ const list = (
   input: ReadonlyArray<unknown>,
   root = (index: number) => `${subject}[${index}]`
 ): Read<ReadonlyArray<Message.Message>> => {
-  if (!input.every(subject === "prompt" ? isPrompt : isMessage))
-    return refuse(subject, ...input.flatMap((one, index) => faultsOfMessage(one, root(index))))
-  return subject === "prompt" ? whole(input, root) : Result.succeed(input)
+  const is = subject === "prompt" ? isPrompt : isMessage
+  const given = input.every(is) ? input : input.map(withoutUnset)
+  if (!given.every(is))
+    return refuse(subject, ...given.flatMap((one, index) => faultsOfMessage(one, root(index))))
+  return subject === "prompt" ? whole(given, root) : Result.succeed(given)
+}
+
+/** A message in which members that are `undefined` are not given. */
+const withoutUnset = (input: unknown): unknown => {
+  const given = RunOptions.given(input)
+  return Predicate.hasProperty(given, "content") && Array.isArray(given.content)
+    ? { ...given, content: given.content.map((block) => RunOptions.given(block)) }
+    : given
 }
 
 /** Prompts whose images and files are base64. A vendor refuses what is not, with the whole conversation. */

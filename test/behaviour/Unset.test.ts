@@ -1,12 +1,30 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { Agent, type RunOptions } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
+import * as Input from "../../src/internal/invalidInput.ts"
 import { agent, say } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
+
+describe("a prompt with members that are undefined", () => {
+  it.effect("is one without them", () =>
+    Effect.gen(function* () {
+      const image = { type: "image", source: { data: "UElD", mediaType: "image/png" }, detail: undefined }
+      const file = { type: "file", source: { url: "https://a.b/c", mediaType: undefined }, name: undefined }
+      const content = [{ type: "text", text: "hi", vendor: undefined, opaque: undefined }, image, file]
+      const message = { role: "user", id: "m1", timestamp: 1, content, vendor: undefined }
+      const set = JSON.parse(JSON.stringify(message))
+      assert.deepStrictEqual(Result.getOrThrow(Input.prompt(message, 0)), [set])
+      assert.deepInclude(Result.getOrThrow(Input.prompt(content, 0))[0], { content: set.content })
+      const missing = { ...message, content: [{ type: "text", text: undefined }] }
+      const { message: refusal } = yield* Effect.flip(Effect.fromResult(Input.prompt(missing, 0)))
+      assert.include(refusal, "content[0].text is missing")
+    })
+  )
+})
 
 describe("agent.update with null", () => {
   it.effect("unsets an option, so that its default counts again", () =>
