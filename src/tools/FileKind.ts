@@ -37,7 +37,8 @@ const ofPlain = (start: Uint8Array): FileKind => {
     : { _tag: "Binary", format: "binary" }
 }
 
-const isUtf8 = (start: Uint8Array): boolean => {
+/** Whether the start of a text is UTF-8. */
+export const isUtf8 = (start: Uint8Array): boolean => {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(start, { stream: true }) !== ""
   } catch {

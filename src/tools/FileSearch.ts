@@ -41,9 +41,12 @@ export interface Searched {
   readonly shown: string
 }
 
-/** Searches a file of the folder. Returns whether it is text. */
+/**
+ * Searches a file of the folder. Returns the bytes of one that is no text, and the reason to name one whose bytes of another encoding
+ * may hide a match.
+ */
 export const file = Effect.fnUntraced(function* (
-  { budget, matches, maxBytes }: Searching,
+  { budget, matcher, matches, maxBytes }: Searching,
   folder: Folder.Folder,
   name: string,
   shown: string
@@ -54,7 +57,8 @@ export const file = Effect.fnUntraced(function* (
   if (kind._tag !== "Text") return bytes
   const text = yield* Paced.run(Paced.decoded(bytes, new TextDecoder(kind.encoding)))
   yield* Paced.runWithin(matches.search(visible(shown), text), budget)
-  return undefined
+  const isHidden = !matcher.isAscii && text.includes("\ufffd") && !FileKind.isUtf8(bytes)
+  return isHidden ? "non-UTF-8 file" : undefined
 }, Effect.scoped)
 
 /** Maximum bytes of a binary file that are compared with a pattern that has no words. */
@@ -86,12 +90,13 @@ export const folder = Effect.fnUntraced(function* (
   const found: Walk.Missed = new Map()
   const search = (at: Folder.Folder, path: string, below: string) =>
     fileAt(searching, at, below.split("/"), Walk.below(shown, path)).pipe(
-      Effect.flatMap((binary) =>
-        binary === undefined
-          ? Effect.succeed(false)
-          : Paced.runWithin(mayMatch(searching.matcher, binary), budget)
+      Effect.flatMap((left) =>
+        left instanceof Uint8Array
+          ? Effect.map(Paced.runWithin(mayMatch(searching.matcher, left), budget), (mayMatch) =>
+              mayMatch === true ? "binary file" : undefined
+            )
+          : Effect.succeed(left)
       ),
-      Effect.map((mayMatch) => (mayMatch === true ? "binary file" : undefined)),
       // Unreadable files do not fail the search.
       Effect.catch((failure) => Effect.succeed(reasonOf(failure))),
       Effect.map((reason): Walk.Step => {

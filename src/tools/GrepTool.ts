@@ -148,8 +148,9 @@ export const make = (options: Walk.Options) => {
       const searching = { matches, matcher, budget, maxBytes: maxFileBytes }
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
-        const binary = yield* FileSearch.file(searching, folder, file, shown)
-        const missed: Walk.Missed = new Map(binary === undefined ? [] : [["binary file", [shown]]])
+        const left = yield* FileSearch.file(searching, folder, file, shown)
+        const reason = left instanceof Uint8Array ? "binary file" : left
+        const missed: Walk.Missed = new Map(reason === undefined ? [] : [[reason, [shown]]])
         return rendered(params, searching, { wanted: 1, missed, leftOut: [], shown: "." })
       }
       const searched = yield* FileSearch.folder(searching, folder, {

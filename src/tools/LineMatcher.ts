@@ -17,6 +17,8 @@ export interface LineMatcher {
   readonly words: ReadonlyArray<string>
   /** Whether a line may contain the word with other letter case. */
   readonly ignoreCase: boolean
+  /** Whether the pattern names ASCII alone, so that it matches a text in another encoding that extends ASCII. */
+  readonly isAscii: boolean
 }
 
 export interface Options {
@@ -64,13 +66,14 @@ export const make = (
   const source = isInline ? pattern.slice(4) : pattern
   const ignoreCase = anyCase || isInline
   const isText = literal || /^[\w\s"'=:;,<>/@#%&!~`-]+$/.test(source)
+  const isAscii = !(literal ? /[^\0-\x7f]/ : /[^\0-\x7f]|\\[xup]/i).test(source)
   if (isText && !ignoreCase)
-    return Result.succeed({ search: text(source), words: known([source]), ignoreCase })
+    return Result.succeed({ search: text(source), words: known([source]), ignoreCase, isAscii })
   if (source.length > maxPattern) return Result.fail(`it has more than ${maxPattern} characters`)
   return Result.flatMap(compiled(isText ? RE2JS.quote(source) : withUnicode(source), ignoreCase), (found) =>
     found.expression.programSize() > maxSize
       ? Result.fail("it repeats too much")
-      : Result.succeed({ search: automaton(found.expression), words: found.words, ignoreCase })
+      : Result.succeed({ search: automaton(found.expression), words: found.words, ignoreCase, isAscii })
   )
 }
 

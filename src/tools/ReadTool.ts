@@ -257,6 +257,9 @@ const rendered = (
     ...(window.crlf() > 0 ? ["[Lines end in CRLF.]"] : []),
     ...(bom ? ["[The file begins with a byte order mark.]"] : []),
     ...(encoding === "utf-8" ? [] : ["[The file is UTF-16 text.]"]),
+    ...(lines.some((line) => line.includes("\ufffd"))
+      ? ["[\ufffd stands for bytes that are no UTF-8.]"]
+      : []),
     ...(hasNul ? [`[${nul} stands for a NUL.]`] : [])
   ]
   return Tool.output([...numbered, ...(notes.length === 0 ? [] : ["", ...notes])].join("\n"), {

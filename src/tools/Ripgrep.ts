@@ -27,14 +27,14 @@ export type Ripgrep = (
 
 /**
  * Makes a function that gives the search for the words of a matcher. It finds `rg` through `PATH` when it is first
- * called, and keeps the answer. `undefined` if the matcher has no words, no process can be started, or there is
+ * called, and keeps the answer. `undefined` if the matcher has no words, or one that a file in another encoding hides, no process can be started, or there is
  * no `rg` outside the roots: a model that may write files must not choose the program that runs.
  */
 export const finder = () => {
   let found: Option.Option<string> | undefined
   return Effect.fnUntraced(function* (roots: ReadonlyArray<string>, matcher: LineMatcher.LineMatcher) {
     const spawner = yield* Effect.serviceOption(ChildProcessSpawner.ChildProcessSpawner)
-    if (Option.isNone(spawner) || matcher.words.length === 0) return undefined
+    if (Option.isNone(spawner) || matcher.words.length === 0 || !matcher.isAscii) return undefined
     found ??= yield* installed(roots)
     return Option.isNone(found) ? undefined : make(spawner.value, found.value, matcher)
   })

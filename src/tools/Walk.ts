@@ -64,7 +64,13 @@ export type Step = "continue" | "stop"
 type Services = FileSystem.FileSystem | Path.Path
 
 /** Reasons for which a search did not look at a path, in the singular. */
-export type Reason = "binary file" | "large file" | "hard link" | "link" | "unreadable path"
+export type Reason =
+  | "binary file"
+  | "non-UTF-8 file"
+  | "large file"
+  | "hard link"
+  | "link"
+  | "unreadable path"
 
 /** The paths at which a search did not look, relative to its folder. */
 export type Missed = Map<Reason, Array<string>>

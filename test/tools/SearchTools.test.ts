@@ -209,6 +209,28 @@ describe("what a search leaves out", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("names files whose bytes in another encoding may hide a match", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({
+        "latin1.txt": Uint8Array.from([0x63, 0x61, 0x66, 0xe9, 0x0a]),
+        "utf8.txt": "caf\u00e9 \ufffd\n"
+      })
+      const note = "[Not searched: 1 non-UTF-8 file (latin1.txt).]"
+      for (const pattern of ["caf\u00e9", "caf\\u00e9", "caf[\u00e9]"]) {
+        const { details, text } = yield* call("grep", { pattern })
+        assert.strictEqual(text, `utf8.txt:1: caf\u00e9 \ufffd\n${note}`)
+        assert.deepInclude(details, { complete: false })
+      }
+      const { text } = yield* call("grep", { pattern: "caf\u00e9", path: "latin1.txt" })
+      assert.strictEqual(text.split("\n").at(-1), note)
+      assert.notInclude((yield* call("grep", { pattern: "caf" })).text, "Not searched")
+      assert.include(
+        (yield* call("read", { path: "latin1.txt" })).text,
+        "[\ufffd stands for bytes that are no UTF-8.]"
+      )
+    }).pipe(Workspace.provide)
+  )
+
   it.live("names the reason, with the number of paths", () =>
     Effect.gen(function* () {
       const { call, fs, path, root } = yield* Workspace.make({
