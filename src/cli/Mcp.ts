@@ -28,7 +28,8 @@ const Entry = Schema.Struct({
   only: Schema.optionalKey(Schema.Array(Schema.String)),
   deny: Schema.optionalKey(Schema.Array(Schema.String)),
   /** Whether the server may ask the model of the run. */
-  sampling: Schema.optionalKey(Schema.Boolean)
+  sampling: Schema.optionalKey(Schema.Boolean),
+  trustHints: Schema.optionalKey(Schema.Boolean)
 })
 type Entry = typeof Entry.Type
 
@@ -67,7 +68,7 @@ export const joinAll = (tools: ToolRegistry["Service"], servers: ReadonlyArray<C
   Effect.forEach(servers, ({ client, options }) => McpTools.join(tools, client, options), { discard: true })
 
 const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model: string) {
-  const { deny, only, required = false, sampling = false, timeout } = entry
+  const { deny, only, required = false, sampling = false, timeout, trustHints } = entry
   const server = yield* serverOf(name, entry)
   const client = yield* McpClient.connect(name, server, {
     required,
@@ -78,7 +79,8 @@ const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model
     leftOut: yield* noticing,
     ...(deny === undefined ? {} : { deny }),
     ...(only === undefined ? {} : { only }),
-    ...(timeout === undefined ? {} : { timeout })
+    ...(timeout === undefined ? {} : { timeout }),
+    ...(trustHints === undefined ? {} : { trustHints })
   }
   const { error } = yield* client.state
   if (error !== undefined) yield* notice(`${wordsOf(error)}. It is tried again.`)

@@ -52,7 +52,7 @@ export const call = <E, R>(
 
 const run = Effect.fnUntraced(function* (agent: Agent, prompt: string, progress: Progress) {
   let text = ""
-  let ended: RunEnd | undefined
+  let ended: AgentEvent.RunEnd | undefined
   let output: Schema.Json | undefined
   const see = (event: AgentEvent.AgentEvent) => {
     if (event._tag === "RunEnd") ended = event
@@ -63,15 +63,19 @@ const run = Effect.fnUntraced(function* (agent: Agent, prompt: string, progress:
   const events = AgentEvent.outermost(agent.stream(prompt))
   yield* Stream.runForEachArray(events, (some) => {
     some.forEach(see)
-    const said = some.map((event) => (AgentEvent.isTextDelta(event) ? event.delta.delta : "")).join("")
-    return said === "" ? Effect.void : progress(said)
+    const said = some.map(wordsOf).join("")
+    return said === "" ? progress() : progress(said)
   })
   return resultOf(text, ended, output)
 })
 
-type RunEnd = Extract<AgentEvent.AgentEvent, { readonly _tag: "RunEnd" }>
+/** What a client shows of an event while the agent works. */
+const wordsOf = (event: AgentEvent.AgentEvent): string => {
+  if (AgentEvent.isTextDelta(event)) return event.delta.delta
+  return event._tag === "ToolExecutionStart" ? `\n→ ${event.label ?? event.toolName}\n` : ""
+}
 
-const resultOf = (text: string, ended: RunEnd | undefined, output: Schema.Json | undefined) => {
+const resultOf = (text: string, ended: AgentEvent.RunEnd | undefined, output: Schema.Json | undefined) => {
   switch (ended?.status) {
     case "suspended":
       return Tool.failure("The agent did not finish: its run waits for a person.")
@@ -84,7 +88,7 @@ const resultOf = (text: string, ended: RunEnd | undefined, output: Schema.Json |
   }
 }
 
-const answer = (text: string, ended: RunEnd | undefined) => {
+const answer = (text: string, ended: AgentEvent.RunEnd | undefined) => {
   const notes = [
     ...(text.trim() === "" ? ["[The agent gave no answer.]"] : [text]),
     ...(ended?.status === "incomplete"

@@ -99,7 +99,8 @@ const defaultDescription = "Works on a task with tools of its own, and returns i
  *   that of the tool, 30 seconds by default.
  * - Images stay images. `details` are `structuredContent` where the text of the result is the JSON of them, as with a tool that has a
  *   `success` schema. Other `details` are in `_meta`, under `effect-agent/details`.
- * - Progress of a tool, and the text of the agent as it streams, go to `notifications/progress` if the client wants to know.
+ * - Progress of a tool, and the text and the tool calls of the agent as they come, go to `notifications/progress` if the client wants to
+ *   know, and a heartbeat every 15 seconds.
  * - A client that cancels a call interrupts the tool, or cancels the run of the agent.
  * - The agent gets `{ prompt }`. Its last answer is the result; with `output` it is the output as JSON. A run that failed, was cancelled
  *   or waits for a person is a result with `isError`.
@@ -185,8 +186,7 @@ const addTool = Effect.fnUntraced(function* (
       ...(label === undefined ? {} : { title: label })
     }),
     annotations: Context.make(McpSchema.EnabledWhen, () => isOffered(name)),
-    handle: (params) =>
-      Effect.flatMap(Progress.make(server), (progress) => ToolCalls.call(parts, name, params, progress))
+    handle: (params) => Progress.during(server, (progress) => ToolCalls.call(parts, name, params, progress))
   })
 })
 
@@ -208,7 +208,7 @@ const addAgent = Effect.fnUntraced(function* <E, R>(
     tool: new McpSchema.Tool({ name, description, inputSchema: AgentCalls.parameters }),
     annotations: Context.empty(),
     handle: (params) =>
-      Effect.flatMap(Progress.make(server), (progress) =>
+      Progress.during(server, (progress) =>
         Effect.provideContext(AgentCalls.call(make, params, progress), context)
       )
   })

@@ -7,13 +7,26 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 
-/** Sends a message, and waits until it is on its way. */
-export type Progress = (message: string) => Effect.Effect<void>
+/** Sends progress, with a message or without one, and waits until it is on its way. */
+export type Progress = (message?: string) => Effect.Effect<void>
 
 const none: Progress = () => Effect.void
 
-/** The progress of the current request. Does nothing for a request without a token. */
-export const make = (
+/** The longest time without progress: clients give up a request after a minute of silence, some sooner. */
+const heartbeat = "15 seconds"
+
+/** Runs a call with the progress of the current request, which it sends also while the call says nothing. It sends none without a token. */
+export const during = <A, E, R>(
+  server: McpServer.McpServer["Service"],
+  call: (progress: Progress) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R | McpSchema.McpRequestContext> =>
+  Effect.flatMap(make(server), (progress) =>
+    progress === none
+      ? call(none)
+      : Effect.raceFirst(call(progress), Effect.forever(Effect.delay(progress(), heartbeat)))
+  )
+
+const make = (
   server: McpServer.McpServer["Service"]
 ): Effect.Effect<Progress, never, McpSchema.McpRequestContext> =>
   Effect.contextWith((context) => {
@@ -23,7 +36,11 @@ export const make = (
     let sent = 0
     const progress: Progress = (message) =>
       Effect.suspend(() =>
-        server.notifications["notifications/progress"]({ progressToken: token, progress: ++sent, message })
+        server.notifications["notifications/progress"]({
+          progressToken: token,
+          progress: ++sent,
+          ...(message === undefined ? {} : { message })
+        })
       ).pipe(Effect.ignore, Effect.provideContext(context))
     return Effect.succeed(progress)
   })

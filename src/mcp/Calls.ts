@@ -3,6 +3,7 @@
  */
 import type * as Official from "@modelcontextprotocol/client"
 import type * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -11,6 +12,8 @@ import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as Loop from "../Loop.ts"
 import * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
@@ -70,10 +73,16 @@ export class Calls {
       Queue.offerUnsafe(newest, { _tag: "Sample", params, answer })
     })
 
-  /** Runs a call, with its progress and what the server asks during it. */
-  during<A, E, R>(run: (inbox: Inbox) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Tool.ToolContext> {
+  /**
+   * Runs a call, with its progress and what the server asks during it. `silence` succeeds with the words for a time in which the server
+   * gave no sign. That time does not count while the server waits for a person or the model.
+   */
+  during<A, E, R>(
+    run: (inbox: Inbox, silence: (limit: Duration.Input) => Effect.Effect<string>) => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R | Tool.ToolContext> {
     return Effect.scoped(
       Effect.gen({ self: this }, function* () {
+        const signs = yield* SubscriptionRef.make<Signs>({ count: 0, waiting: 0 })
         const inbox = yield* Effect.acquireRelease(Queue.unbounded<Item, Cause.Done>(), (inbox) =>
           Effect.andThen(
             Effect.sync(() => this.inboxes.delete(inbox)),
@@ -84,9 +93,9 @@ export class Calls {
           )
         )
         this.inboxes.add(inbox)
-        const handling = Effect.forever(Effect.flatMap(Queue.take(inbox), (item) => this.handle(item)))
+        const handling = Effect.forever(Effect.flatMap(Queue.take(inbox), (item) => this.handle(item, signs)))
         const fiber = yield* Effect.forkScoped(Effect.ignore(handling), { startImmediately: true })
-        const result = yield* run(inbox)
+        const result = yield* run(inbox, (limit) => silence(signs, limit))
         // Progress that came before the result counts.
         this.inboxes.delete(inbox)
         yield* Queue.end(inbox)
@@ -96,15 +105,24 @@ export class Calls {
     )
   }
 
-  private handle(item: Item): Effect.Effect<void, never, Scope.Scope | Tool.ToolContext> {
+  private handle(
+    item: Item,
+    signs: SubscriptionRef.SubscriptionRef<Signs>
+  ): Effect.Effect<void, never, Scope.Scope | Tool.ToolContext> {
     switch (item._tag) {
-      case "Progress":
-        return Tool.ToolContext.use(({ progress }) => progress(Tool.output(wordsOf(item.progress))))
+      case "Progress": {
+        const words = wordsOf(item.progress)
+        const shown =
+          words === undefined
+            ? Effect.void
+            : Tool.ToolContext.use(({ progress }) => progress(Tool.output(words)))
+        return Effect.andThen(sign(signs, 0), shown)
+      }
       case "Elicit":
-        return inBackground(this.asked(item.params), item.answer, cancelled)
+        return inBackground(during(signs, this.asked(item.params)), item.answer, cancelled)
       case "Sample":
         return inBackground(
-          sampled(item.params, this.sampling),
+          during(signs, sampled(item.params, this.sampling)),
           item.answer,
           new Error("The model gave no answer")
         )
@@ -120,6 +138,33 @@ export class Calls {
     return Option.match(answer, { onNone: () => cancelled, onSome: accepted })
   })
 }
+
+/** The signs that a server gave during a call, and the number of its requests that have no answer yet. */
+interface Signs {
+  readonly count: number
+  readonly waiting: number
+}
+
+const sign = (signs: SubscriptionRef.SubscriptionRef<Signs>, waiting: -1 | 0 | 1): Effect.Effect<void> =>
+  SubscriptionRef.update(signs, (before) => ({ count: before.count + 1, waiting: before.waiting + waiting }))
+
+const during = <A, E, R>(signs: SubscriptionRef.SubscriptionRef<Signs>, work: Effect.Effect<A, E, R>) =>
+  Effect.acquireUseRelease(
+    sign(signs, 1),
+    () => work,
+    () => sign(signs, -1)
+  )
+
+/** Succeeds after a time without a sign. */
+const silence = (
+  signs: SubscriptionRef.SubscriptionRef<Signs>,
+  limit: Duration.Input
+): Effect.Effect<string> =>
+  SubscriptionRef.changes(signs).pipe(
+    Stream.switchMap(({ waiting }) => (waiting > 0 ? Stream.never : Stream.fromEffect(Effect.sleep(limit)))),
+    Stream.runHead,
+    Effect.as(Duration.format(Duration.fromInputUnsafe(limit)))
+  )
 
 /** Gives an answer on every path: a server must not wait for a call that is over. */
 const inBackground = <A, R>(
@@ -140,8 +185,9 @@ const refuse = (item: Item): void => {
   if (item._tag === "Sample") item.answer(new Error("The call is over"))
 }
 
-const wordsOf = ({ message, progress, total }: Official.Progress): string =>
-  message ?? (total === undefined ? String(progress) : `${progress}/${total}`)
+/** What a person reads of progress, if it says more than that the server lives. */
+const wordsOf = ({ message, progress, total }: Official.Progress): string | undefined =>
+  message ?? (total === undefined ? undefined : `${progress}/${total}`)
 
 type Fields = Record<string, string | number | boolean | Array<string>>
 

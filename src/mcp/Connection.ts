@@ -29,6 +29,8 @@ export interface Connection {
   readonly client: Official.Client
   /** Fails when the connection is lost. */
   readonly lost: Effect.Effect<never, McpError>
+  /** Asks the server whether it lives, because of an error. The connection is lost if no answer comes within 3 seconds. */
+  readonly suspect: (error: unknown) => void
   /** Takes the lines on tools that were left out of a list since the last call. */
   readonly leftOut: () => ReadonlyArray<string>
   /** Sends a request. Interruption cancels it at the server. */
@@ -60,7 +62,10 @@ export const open = Effect.fnUntraced(function* (
     timeout: options.connectTimeout ?? "30 seconds"
   })
   client.onclose = () => lose(withStderr(failure("lost", "it ended"), stderr()))
-  client.onerror = asking(found, client, (error) => lose(failure("lost", FailureText.firstLine(error))))
+  const suspect = asking(found, client, (error) =>
+    lose(withStderr(failure("lost", FailureText.firstLine(error)), stderr()))
+  )
+  client.onerror = suspect
   const request: Connection["request"] = (send, more = {}) =>
     Effect.suspend(() => {
       const ended = Deferred.makeUnsafe<void>()
@@ -68,7 +73,11 @@ export const open = Effect.fnUntraced(function* (
       const sent = Effect.tryPromise({
         try: (signal) => send(client, { timeout: noTimeout, onRequestStreamEnd, ...more, signal }),
         catch: (error) => {
-          const mapped = failure(reasonOf(found, error), FailureText.firstLine(error))
+          const mapped = failure(
+            reasonOf(found, error),
+            FailureText.firstLine(error),
+            isNotSent(found, error)
+          )
           if (mapped.reason === "lost" || mapped.reason === "unauthorized") lose(mapped)
           return mapped
         }
@@ -80,7 +89,7 @@ export const open = Effect.fnUntraced(function* (
       )
       return Effect.raceAllFirst([sent, unanswered, Deferred.await(lost)])
     })
-  return { client, lost: Deferred.await(lost), leftOut: () => tools.lines.splice(0), request }
+  return { client, lost: Deferred.await(lost), suspect, leftOut: () => tools.lines.splice(0), request }
 })
 
 const clientOf = (
@@ -192,10 +201,18 @@ const fieldsOf = ({ detail, reason, server }: McpError) => ({ server, reason, de
 
 const failureOf =
   (server: string) =>
-  (reason: McpError["reason"], detail: string): McpError =>
-    new McpError({ server, reason, detail })
+  (reason: McpError["reason"], detail: string, isNotSent = false): McpError =>
+    new McpError({ server, reason, detail, ...(isNotSent ? { notSent: true } : {}) })
 
 const lostCodes: ReadonlySet<unknown> = new Set(["NOT_CONNECTED", "CONNECTION_CLOSED", "SEND_FAILED"])
+
+/** Whether a failed request did not reach the server: there is no such session or no connection. */
+const isNotSent = ({ main }: Transport.Package, error: unknown): boolean => {
+  if (main.SdkHttpError.isInstance(error)) return error.status === 404
+  if (Predicate.hasProperty(error, "code") && error.code === "NOT_CONNECTED") return true
+  const cause = Predicate.hasProperty(error, "cause") ? error.cause : undefined
+  return Predicate.hasProperty(cause, "code") && cause.code === "ECONNREFUSED"
+}
 
 /** The kind of a failed request. A failed HTTP request says that the session is over, or that the server is gone. */
 const reasonOf = ({ main }: Transport.Package, error: unknown): McpError["reason"] => {

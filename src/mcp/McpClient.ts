@@ -10,6 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { Calls } from "./Calls.ts"
 import * as Connection from "./Connection.ts"
@@ -41,8 +42,9 @@ export type {
  * **Details**
  *
  * The first connection loads the package `@modelcontextprotocol/client`, an optional peer of this package. A program is started once, and
- * ended with the scope. A connection that is lost is made again, with the pauses of `reconnect`; requests fail with `McpError` meanwhile,
- * and so do those that were in flight. No request is sent twice.
+ * ended with the scope. A connection that is lost is made again, with the pauses of `reconnect`. Requests wait for it, at most 10 seconds;
+ * those that were in flight fail with `McpError`. A request is sent again only where the server did not get it, such as after a 404 for a
+ * session that a restart ended. A server that does not answer a call in time gets a ping, and is started again if it does not answer that.
  *
  * With `required` it fails where the first attempt fails. Otherwise it logs a warning, and `state` has the error until an attempt succeeds.
  *
@@ -77,8 +79,27 @@ export const connect = Effect.fnUntraced(function* (
   const tried = yield* Deferred.make<void, McpError>()
   const calls = new Calls(name, options.sampling)
   let current: Connection.Connection | undefined
-  const request: Connection.Connection["request"] = (send, more) =>
+  /** Waits while the connection is made again, until there is another one than `lost`. */
+  const connected = (lost: Connection.Connection | undefined) =>
+    SubscriptionRef.changes(state).pipe(
+      Stream.filter(({ error }) => (current !== undefined && current !== lost) || isFinal(error)),
+      Stream.runHead,
+      Effect.timeoutOption(patience)
+    )
+  const once: Connection.Connection["request"] = (send, more) =>
     Effect.suspend(() => current?.request(send, more) ?? unreachable(name, SubscriptionRef.getUnsafe(state)))
+  const request: Connection.Connection["request"] = (send, more) =>
+    Effect.suspend(() => {
+      const before = current
+      const again = Effect.andThen(connected(before), once(send, more))
+      return before === undefined
+        ? again
+        : Effect.catchIf(
+            before.request(send, more),
+            ({ notSent }) => notSent === true,
+            () => again
+          )
+    })
   const live = Effect.gen(function* () {
     const incoming = incomingOf(calls, changes, options)
     const connection = yield* Connection.open(name, server, options, incoming)
@@ -90,9 +111,10 @@ export const connect = Effect.fnUntraced(function* (
   }).pipe(
     Effect.scoped,
     Effect.tapError((error) => {
+      const ended = current === undefined ? Effect.void : Effect.logWarning(lastWords(error))
       current = undefined
       const left = SubscriptionRef.update(state, (before) => ({ ...before, isConnected: false, error }))
-      return Effect.andThen(left, Deferred.fail(tried, error))
+      return Effect.andThen(Effect.andThen(left, ended), Deferred.fail(tried, error))
     })
   )
   const fiber = yield* Effect.forkScoped(kept(live, options.reconnect))
@@ -102,9 +124,19 @@ export const connect = Effect.fnUntraced(function* (
     name,
     state: SubscriptionRef.get(state),
     states: SubscriptionRef.changes(state),
-    ...Requests.make(request, calls)
+    ...Requests.make({ name, request, suspect: (error) => current?.suspect(error) }, calls)
   }
 })
+
+/** How long a request waits for a connection that is made again. */
+const patience = Duration.seconds(10)
+
+/** Whether another attempt fails too, so that no request waits for it. */
+const isFinal = (error: McpError | undefined): boolean =>
+  error?.reason === "unauthorized" || error?.reason === "notInstalled"
+
+const lastWords = ({ message, stderr }: McpError): string =>
+  `${message}. It is connected again.${stderr === undefined ? "" : ` Its last lines on stderr: ${stderr}`}`
 
 const triedAgain = ({ message }: McpError) => Effect.logWarning(`${message}. It is tried again.`)
 

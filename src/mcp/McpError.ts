@@ -28,6 +28,8 @@ export class McpError extends TaggedError<McpError>()("McpError", {
   reason: Schema.Literals(["notInstalled", "unreachable", "unauthorized", "lost", "timeout", "protocol"]),
   /** The failure in words. */
   detail: Schema.String,
+  /** `true` if the server did not get the request, so that it can be sent again. Absent where it may have. */
+  notSent: Schema.optionalKey(Schema.Literal(true)),
   /** The last lines that a server of this machine wrote to stderr; absent if it wrote none. The model does not read them. */
   stderr: Schema.optionalKey(Schema.String)
 }) {

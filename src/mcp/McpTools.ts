@@ -27,11 +27,16 @@ export interface Options {
   readonly only?: ReadonlyArray<string>
   /** Tools to leave out, by the names that the server knows. Default: none. */
   readonly deny?: ReadonlyArray<string>
-  /** Longest time of a call. Default 1 minute. */
+  /** Longest time of a call without an answer or progress of the server. Default 1 minute. */
   readonly timeout?: Duration.Input
+  /**
+   * Whether the hints of the server count: a tool with `readOnlyHint` then has `effect` `"pure"`, so that a policy may allow it and a
+   * durable run repeats it, and one with `idempotentHint` `"idempotent"`. No part of this package checks them. Default `false`.
+   */
+  readonly trustHints?: boolean
   /** Whether there are tools that list and read the resources of a server that has some. Default `false`. */
   readonly resources?: boolean
-  /** Takes a line on each tool that is left out, with its reason. Default: `Effect.logWarning`. */
+  /** Takes a line on each tool that is left out, with its reason, or that the server changed. Default: `Effect.logWarning`. */
   readonly leftOut?: (line: string) => Effect.Effect<void>
 }
 
@@ -65,11 +70,7 @@ export const nameOf = (server: string, tool: string): string => Names.of(server,
  * - The names are those of `nameOf`. A tool that the server did not change keeps its place and its definition, so that prompt caches hold.
  * - The tools stay while the server is away: their calls fail then, and the model reads why.
  * - Images, structured content (as `details`) and progress arrive as those of other tools. Results have trust `"untrusted"`.
- * - A tool with `readOnlyHint` has `effect` `"pure"`, and one with `idempotentHint` `"idempotent"`.
- *
- * **Gotchas**
- *
- * The hints are claims of the server, and no part of this package checks them.
+ * - The hints of the server, such as `readOnlyHint`, count with `trustHints` alone: they are claims.
  *
  * **Example** (Choosing the tools of a server)
  *
@@ -96,6 +97,7 @@ export const join = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const owner = `mcp ${client.name}`
   let known: ReadonlyMap<string, Tool.Runnable> = new Map()
+  const seen = new Map<string, string>()
   const reported = new Set<string>()
   const report = Effect.fnUntraced(function* (line: string) {
     if (!reported.has(line)) yield* (options.leftOut ?? Effect.logWarning)(line)
@@ -109,6 +111,10 @@ export const join = Effect.fnUntraced(function* (
     for (const line of state.leftOut ?? []) yield* report(line)
     for (const tool of chosen(state, options)) {
       const key = JSON.stringify(tool)
+      const isChanged = (seen.get(tool.name) ?? key) !== key
+      seen.set(tool.name, key)
+      if (isChanged)
+        yield* report(`The MCP server ${client.name} changed its tool ${tool.name}: ${key.slice(0, 200)}`)
       const found = known.get(key) ?? toolOf(client, tool, options)
       if (typeof found !== "string") made.set(key, found)
       else yield* report(found)
@@ -131,7 +137,7 @@ const chosen = ({ tools }: State, { deny = [], only }: Options): ReadonlyArray<S
 const toolOf = (
   client: McpClient,
   { annotations, description = "", inputSchema, name, title }: ServerTool,
-  { timeout = "1 minute" }: Options
+  { timeout = "1 minute", trustHints = false }: Options
 ): Tool.Runnable | string => {
   const label = title ?? annotations?.title
   const leftOut = (reason: string) => ToolList.leftOut(client.name, name, reason)
@@ -143,10 +149,11 @@ const toolOf = (
       ...(label === undefined ? {} : { label: shortened(label, maxLabel) }),
       description: shortened(description, maxDescription),
       parameters: isJson(inputSchema) ? inputSchema : null,
-      timeout,
+      // The client bounds a call, by the time without progress.
+      timeout: "Infinity",
       trust: "untrusted",
-      ...effectOf(annotations ?? {}),
-      execute: (params) => client.callTool(name, params)
+      ...(trustHints ? effectOf(annotations ?? {}) : {}),
+      execute: (params) => client.callTool(name, params, { timeout })
     })
   )
   return Result.isSuccess(made)

@@ -151,10 +151,14 @@ export interface McpClient {
   readonly state: Effect.Effect<State>
   /** The state now, and each later one. */
   readonly states: Stream.Stream<State>
-  /** Calls a tool of the server by the name that the server knows. Interruption cancels the call at the server. */
+  /**
+   * Calls a tool of the server by the name that the server knows. Interruption cancels the call at the server. `timeout` is the longest time
+   * without an answer or progress, default 1 minute: it does not count while the server waits for a person or the model.
+   */
   readonly callTool: (
     tool: string,
-    params: Schema.Json
+    params: Schema.Json,
+    options?: { readonly timeout?: Duration.Input }
   ) => Effect.Effect<Tool.ToolOutput, McpError, Tool.ToolContext>
   /** The resources of the server. */
   readonly resources: Effect.Effect<ReadonlyArray<Official.Resource>, McpError>

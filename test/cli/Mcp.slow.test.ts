@@ -28,13 +28,17 @@ const ask = (model: ReadonlyArray<string>, flags: ReadonlyArray<string>, cwd: st
 
 describe("--mcp-config", () => {
   it.live(
-    "lets the model call the tools of a server, and tools that change something only with --allow",
+    "lets the model call the tools of a server with --allow, and those that change nothing without it where their hints count",
     () =>
       Effect.gen(function* () {
-        const { cwd, flags } = configured({ files: mcpServer("filesystem", ".") }, { "note.txt": "a note" })
+        const files = mcpServer("filesystem", ".")
+        const claimed = configured({ files }, { "note.txt": "a note" })
+        const { cwd, flags } = configured({ files: { ...files, trustHints: true } }, { "note.txt": "a note" })
         const reader = yield* caller("mcp__files__read_text_file", { path: "note.txt" })
         const read = yield* ask(reader, flags, cwd)
         assert.include(read.stdout, "a note")
+        const unasked = yield* ask(reader, claimed.flags, claimed.cwd)
+        assert.include(unasked.stderr, "it needs approval, as no option allows it")
         const without = yield* ask(reader, [...flags, "--no-mcp"], cwd)
         assert.notInclude(without.stdout, "a note")
         const writer = yield* caller("mcp__files__write_file", { path: "new.txt", content: "new" })
@@ -89,7 +93,9 @@ describe("--mcp-config", () => {
         const cwd = folder({
           ".git/HEAD": "",
           "note.txt": "a note",
-          "mcp.json": JSON.stringify({ mcpServers: { files: mcpServer("filesystem", ".") } }),
+          "mcp.json": JSON.stringify({
+            mcpServers: { files: { ...mcpServer("filesystem", "."), trustHints: true } }
+          }),
           ".effect-agent/config.json": JSON.stringify({ mcpConfig: "mcp.json" })
         })
         const untrusted = yield* ask(model, [], cwd)

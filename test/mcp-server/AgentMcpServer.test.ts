@@ -167,7 +167,7 @@ describe.for(modes)("a client in mode %s", (mode) => {
           )
         )
         assert.deepStrictEqual(shown(result), [false, "It is 3."])
-        assert.strictEqual(said.join(""), "It is 3.")
+        assert.strictEqual(said.join(""), "\n→ Sum\nIt is 3.")
       }
       const [isError] = shown(yield* call(client, "agent", {}))
       assert.isTrue(isError)

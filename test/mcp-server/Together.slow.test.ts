@@ -56,7 +56,7 @@ describe.each(servers)("a server and a client of this package over %s", (transpo
       Effect.gen(function* () {
         const client = yield* McpClient.connect("own", yield* server)
         const agent = yield* Agent.make({ model: "any" })
-        yield* McpTools.join(agent.tools, client)
+        yield* McpTools.join(agent.tools, client, { trustHints: true })
         const all = ["agent", "learn", "forget", "draw", "count"]
         yield* until(agent, ...all)
         assert.strictEqual((yield* agent.tools.get(named("draw")))?.effect, "pure")

@@ -154,6 +154,7 @@ describe("servers", () => {
           { concurrency: 2 }
         )
         yield* McpTools.join(agent.tools, files, {
+          trustHints: true,
           deny: ["write_file"],
           only: ["read_text_file", "write_file"]
         })

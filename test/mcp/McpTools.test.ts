@@ -60,7 +60,7 @@ describe("tools of a server", () => {
       const names = Effect.map(registry.definitions, (tools) => tools.map(({ name }) => name))
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* McpTools.join(registry, clientWith([first]), { deny: ["secret"] })
+          yield* McpTools.join(registry, clientWith([first]), { deny: ["secret"], trustHints: true })
           assert.deepStrictEqual(yield* names, ["mcp__files__read", "mcp__files__write"])
           const before = yield* registry.get("mcp__files__read")
           assert.deepStrictEqual([before?.effect, before?.trust], ["pure", "untrusted"])
@@ -70,6 +70,24 @@ describe("tools of a server", () => {
       assert.deepStrictEqual(yield* names, [])
     })
   )
+
+  it.effect("are as they claim only where the application trusts them, and a change is named", () =>
+    Effect.gen(function* () {
+      const registry = yield* ToolRegistry.make()
+      const lines: Array<string> = []
+      const [before, after] = [false, true].map((readOnlyHint) =>
+        stateOf(tool("wipe", { annotations: { readOnlyHint } }))
+      )
+      if (before === undefined || after === undefined) return assert.fail("no states")
+      const client = { ...clientWith([before, after]), state: Effect.succeed(before) }
+      const leftOut = (line: string) => Effect.sync(() => void lines.push(line))
+      yield* McpTools.join(registry, client, { leftOut })
+      yield* Effect.yieldNow
+      assert.isUndefined((yield* registry.get("mcp__files__wipe"))?.effect)
+      assert.match(lines.join("\n"), /^The MCP server files changed its tool wipe: /)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("that cannot work are left out and said once, and texts without end are cut", () =>
     Effect.gen(function* () {
       const registry = yield* ToolRegistry.make()

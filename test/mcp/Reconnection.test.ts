@@ -1,14 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client"
-import { Effect, Schedule } from "effect"
+import { type JSONRPCMessage, SdkErrorCode, SdkHttpError, type Transport } from "@modelcontextprotocol/client"
+import { Effect, Fiber, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { Tool } from "effect-agent"
 import { McpClient } from "effect-agent/mcp"
 
-/** A server in this process, which counts the connections that clients try. */
+/** A server in this process, which counts the connections that clients try, and the calls that it gets. */
 const server = () => {
   let attempts = 0
   let isUp = true
+  let hung: Transport | undefined
+  let forgotten: Transport | undefined
   let open: Transport | undefined
+  const called: Array<JSONRPCMessage> = []
   const tools = [{ name: "echo", inputSchema: { type: "object" } }]
   const resultOf = (method: string) =>
     method === "initialize"
@@ -19,7 +23,7 @@ const server = () => {
         }
       : method === "tools/list"
         ? { tools }
-        : {}
+        : { content: [{ type: "text", text: "echo" }] }
   const transport = (): Transport => {
     attempts++
     const made: Transport = {
@@ -29,7 +33,13 @@ const server = () => {
         return Promise.resolve()
       },
       send: (message: JSONRPCMessage) => {
-        if ("method" in message && "id" in message)
+        if (made === forgotten)
+          return Promise.reject(
+            new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "no such session", { status: 404 })
+          )
+        if (!("method" in message) || !("id" in message)) return Promise.resolve()
+        if (message.method === "tools/call") called.push(message)
+        if (made !== hung)
           made.onmessage?.({ jsonrpc: "2.0", id: message.id, result: resultOf(message.method) })
         return Promise.resolve()
       },
@@ -40,6 +50,26 @@ const server = () => {
   return {
     address: { transport },
     attempts: () => attempts,
+    calls: () => called.length,
+    /** Has the connection answer nothing from now on. */
+    hang: () => {
+      hung = open
+    },
+    /** Says of each request of the connection that there is no such session. */
+    forget: () => {
+      forgotten = open
+    },
+    /** Reports progress of the last call. */
+    report: () => {
+      const call = called.at(-1)
+      const token = call !== undefined && "params" in call ? call.params?._meta?.progressToken : undefined
+      assert.isDefined(token)
+      open?.onmessage?.({
+        jsonrpc: "2.0",
+        method: "notifications/progress",
+        params: { progressToken: token, progress: 1 }
+      })
+    },
     leave: () => {
       isUp = false
       open?.onclose?.()
@@ -121,5 +151,98 @@ describe("a connection that is lost", () => {
       yield* pass(3_600_000)
       assert.strictEqual(attempts(), 2)
     })
+  )
+})
+
+/** A call of the tool, in the run of an agent. */
+const call = (client: McpClient.McpClient) =>
+  client.callTool("echo", {}, { timeout: "10 seconds" }).pipe(
+    Effect.map(({ content }) =>
+      content.map((block) => (block.type === "text" ? block.text : block.type)).join("")
+    ),
+    Effect.catch(({ reason }) => Effect.succeed(reason)),
+    Effect.provideService(Tool.ToolContext, {
+      toolCallId: "call_1",
+      idempotencyKey: "call_1",
+      runId: "run_1",
+      turn: 1,
+      progress: () => Effect.void
+    }),
+    Effect.forkChild({ startImmediately: true })
+  )
+
+describe("a call", () => {
+  it.effect("waits while its server is connected again, at most 10 seconds", () =>
+    Effect.gen(function* () {
+      const { address, calls, comeBack, leave } = server()
+      const client = yield* McpClient.connect("here", address)
+      leave()
+      yield* settled
+      const late = yield* call(client)
+      yield* pass(1_000)
+      comeBack()
+      yield* pass(2_000)
+      assert.strictEqual(yield* Fiber.join(late), "echo")
+      assert.strictEqual(calls(), 1)
+      leave()
+      yield* settled
+      const never = yield* call(client)
+      yield* pass(10_000)
+      assert.strictEqual(yield* Fiber.join(never), "unreachable")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("that a server proves not to have got is sent again, once", () =>
+    Effect.gen(function* () {
+      const { address, calls, forget } = server()
+      const client = yield* McpClient.connect("here", address)
+      forget()
+      const sent = yield* call(client)
+      yield* settled
+      yield* pass(200)
+      assert.strictEqual(yield* Fiber.join(sent), "echo")
+      assert.strictEqual(calls(), 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("that reports progress has its time again", () =>
+    Effect.gen(function* () {
+      const { address, hang, report } = server()
+      const client = yield* McpClient.connect("here", address)
+      hang()
+      const long = yield* call(client)
+      yield* settled
+      for (let time = 0; time < 5; time++) {
+        yield* pass(9_000)
+        report()
+        yield* settled
+      }
+      assert.isUndefined(long.pollUnsafe())
+      yield* pass(10_000)
+      assert.strictEqual(yield* Fiber.join(long), "timeout")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that is not answered has its server asked, and connected again if it does not live", () =>
+    Effect.gen(function* () {
+      const { address, attempts, hang } = server()
+      const client = yield* McpClient.connect("here", address)
+      hang()
+      const lost = yield* Effect.flip(
+        Effect.provideService(client.callTool("echo", {}, { timeout: "50 millis" }), Tool.ToolContext, {
+          toolCallId: "call_1",
+          idempotencyKey: "call_1",
+          runId: "run_1",
+          turn: 1,
+          progress: () => Effect.void
+        })
+      )
+      assert.strictEqual(lost.reason, "timeout")
+      yield* client.states.pipe(
+        Stream.filter(({ isConnected }) => isConnected && attempts() === 2),
+        Stream.runHead
+      )
+      assert.strictEqual(yield* Fiber.join(yield* call(client)), "echo")
+    }).pipe(Effect.scoped, Effect.timeout("15 seconds"))
   )
 })
