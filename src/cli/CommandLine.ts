@@ -57,6 +57,21 @@ const description = [
   "2 wrong usage, 3 a limit was reached, 4 suspended: it waits for an approval, 5 refused: no answer, or --fail-on-refusal is given, 130 interrupted, 143 terminated."
 ].join("\n  ")
 
+const examples = [
+  { command: 'effect-agent "fix the failing test"', description: "Asks before it writes or runs anything" },
+  { command: 'git diff | effect-agent -p "review this"', description: "Appends stdin to the prompt" },
+  {
+    command: "effect-agent --allow 'shell(npm test)' \"run the tests\"",
+    description: "Lets these commands run without asking"
+  },
+  {
+    command: 'effect-agent -c "and now the docs"',
+    description: "Continues the newest session of this folder"
+  },
+  { command: 'effect-agent --approve defer "clean up"', description: "Ends where a call needs an approval" },
+  { command: 'effect-agent --json "list src" | jq -c ._tag', description: "Writes one event on each line" }
+]
+
 const prompt = Argument.String("prompt").pipe(
   Argument.withDescription("What to do; - reads it from stdin. Piped stdin is appended."),
   Argument.variadic(),
@@ -221,6 +236,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
     Command.withHandler((request: A) => finish(run(request)))
   const parsing = Command.make("effect-agent", line, (line) => Ref.set(parsed, { line })).pipe(
     Command.withDescription(description),
+    Command.withExamples(examples),
     Command.withSubcommands([
       models.pipe(handled(commands.models)),
       config.pipe(handled(commands.config)),

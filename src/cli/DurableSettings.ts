@@ -16,8 +16,7 @@ export const settings = {
   lease: Setting.text({
     name: "lease",
     metavar: "TIME",
-    description:
-      "The time after which the others take the sessions of a worker that does not answer. Default: 15s",
+    description: "How long a worker may be silent before the others take over its sessions. Default: 15s",
     read: (text) => Option.filter(Values.duration(text), isLongEnough),
     expected: "a time from 5s on, such as 30s"
   }),
@@ -35,7 +34,7 @@ export const settings = {
     name: "unknown",
     words: ["model", "ask"],
     description:
-      "The reader of the unknown end of a tool call that its process did not survive: the model, or a person, whom the run asks whether to run it again. Default: model"
+      "Who decides about a tool call of a process that ended during the call, since its outcome is unknown: the model reads that, or the run asks a person whether to run it again (ask). Default: model"
   })
 }
 

@@ -2,13 +2,13 @@
 import * as Duration from "effect/Duration"
 import type { EventError, LimitExceeded } from "../internal/failureReason.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import { companies } from "./Vendors.ts"
+import { companies, servers, startOf } from "./Vendors.ts"
 
 /** One line, unless the message of a provider has more. The caller joins the lines. */
 export const explain = (error: EventError): string => {
   switch (error._tag) {
     case "ProviderError":
-      return `${withoutStop(error.message)}. ${adviceOn(error)}`.trim()
+      return ofProvider(error)
     case "LimitExceeded":
       return ofLimit(error)
     case "Defect":
@@ -16,6 +16,16 @@ export const explain = (error: EventError): string => {
     default:
       return error.message
   }
+}
+
+/** The message, with the advice of the program in place of that for developers. */
+const ofProvider = (error: ProviderError): string => {
+  const { earlier, message, provider, reason } = error
+  const advice = adviceOn(error)
+  if (advice === "") return `${withoutStop(message)}.`
+  const detail = reason.detail === "" ? "" : `: ${reason.detail}`
+  const before = earlier === undefined ? [] : [`Before: ${earlier.join(" | ")}`]
+  return [`${withoutStop(`${provider}: ${reason._tag}${detail}`)}.`, advice, ...before].join(" ")
 }
 
 /**
@@ -51,13 +61,16 @@ const adviceOn = ({ isRetryable, provider, reason, retryAfter }: ProviderError):
     case "StreamStalled":
       return "Try again, or name another model."
     case "Transport":
-      return reason.kind === "refused" || reason.kind === "dns"
-        ? "Check the address and the network."
-        : "Try again."
+      if (reason.kind !== "refused" && reason.kind !== "dns") return "Try again."
+      return servers.some(({ id }) => id === provider)
+        ? `${capitalized(startOf(provider))}, or give its address with --base-url.`
+        : "Check the address and the network."
     default:
       return isRetryable ? "Try again in a while." : ""
   }
 }
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** A vendor may have turned off a model that the program knows, even the one that it chose. */
 const listing = (provider: string): string =>
@@ -73,7 +86,7 @@ const ofLimit = (error: LimitExceeded): string => {
     case "maxTurns":
       return `Stopped after ${error.max} ${error.max === 1 ? "turn" : "turns"}. To go further give a higher --max-turns.`
     case "executionTime":
-      return `Stopped after ${error.max / 1000} seconds, by --timeout.`
+      return `Stopped after ${error.max / 1000} ${error.max === 1000 ? "second" : "seconds"}, by --timeout.`
     case "maxIdenticalToolCalls":
       return `Stopped: the model made the same tool calls ${error.value} times, with the same results.`
     default:

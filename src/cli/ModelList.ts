@@ -25,8 +25,10 @@ export interface Request {
 /** A model, with what is known of it. */
 export interface Row {
   readonly provider: string
-  /** The id of the model, or the name of its family if the price list has no id for it. */
-  readonly model: string
+  /** The id of the model. Absent if the price list has none for its family. */
+  readonly model?: string
+  /** The name of the family of a model without an id. */
+  readonly family?: string
   readonly contextWindow?: number
   readonly maxOutput?: number
   /** The types of content that the model accepts. */
@@ -71,9 +73,10 @@ export const find = Effect.fnUntraced(function* (
   const among = isVendor
     ? yield* list(vendor, env, at)
     : (yield* Effect.forEach(Vendors.companies, ({ id }) => hosted(id))).flat()
-  const found = among.filter(({ model, provider }) =>
-    (isVendor ? model : `${provider}/${model}`).toLowerCase().includes(part)
-  )
+  const found = among.filter(({ family, model, provider }) => {
+    const name = model ?? family ?? ""
+    return (isVendor ? name : `${provider}/${name}`).toLowerCase().includes(part)
+  })
   if (found.length > 0) return found
   return yield* new UsageError({
     detail: `No provider and no known model has ${JSON.stringify(filter)} in its name. ${providers}`
@@ -111,7 +114,7 @@ const served = Effect.fnUntraced(function* (server: Vendors.Local, address: stri
   const ids = yield* idsAt(address)
   if (Option.isSome(ids)) return ids.value.map((model): Row => ({ provider: server.id, model }))
   return yield* new UsageError({
-    detail: `${server.id} does not answer at ${address}: start it, then ask again.`
+    detail: `${server.id} does not answer at ${address}: ${Vendors.startOf(server.id)}, then try again.`
   })
 })
 
@@ -121,25 +124,28 @@ const hosted = Effect.fnUntraced(function* (id: string) {
   const ids = yield* ListPrices.models(id)
   const found = ids.map((model) => ({ model, rule: ModelTable.ruleOf(id, model) }))
   const priced = yield* Effect.forEach(found, ({ model, rule }) =>
-    Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(id, model, rule, price))
+    Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(id, { model }, rule, price))
   )
   const listed = new Set(found.map(({ rule }) => rule?.pattern))
   const others = Models.rules.filter(
     (rule) => rule.vendor === vendor && rule.isUnknown !== true && !listed.has(rule.pattern)
   )
-  return [...priced, ...others.map((rule) => rowOf(id, rule.family ?? rule.pattern, rule, undefined))]
+  return [
+    ...priced,
+    ...others.map((rule) => rowOf(id, { family: rule.family ?? rule.pattern }, rule, undefined))
+  ]
 })
 
 const rowOf = (
   provider: string,
-  model: string,
+  name: Pick<Row, "family" | "model">,
   rule: Models.Rule | undefined,
   price: Prices.Price | undefined
 ): Row => {
   const contextWindow = rule?.contextWindow ?? price?.contextWindow
   return {
     provider,
-    model,
+    ...name,
     ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(rule?.maxOutput === undefined ? {} : { maxOutput: rule.maxOutput }),
     ...(rule?.input === undefined ? {} : { input: rule.input }),
@@ -178,6 +184,7 @@ const table = (rows: ReadonlyArray<Row>): string => {
 
 const cellsOf = ({
   contextWindow,
+  family,
   input,
   maxOutput,
   model,
@@ -186,7 +193,7 @@ const cellsOf = ({
   thinking
 }: Row): ReadonlyArray<string> => [
   provider,
-  Inert.line(model),
+  Inert.line(model ?? `(${family})`),
   short(contextWindow),
   short(maxOutput),
   input?.join(",") ?? "-",

@@ -14,6 +14,7 @@ import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { UsageError } from "./ExitCode.ts"
+import * as HelpText from "./HelpText.ts"
 import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
 import * as Paint from "./Paint.ts"
@@ -150,7 +151,7 @@ const services = ({ color, verbose }: { readonly color: boolean; readonly verbos
     Signals.layer,
     Keyboard.layer,
     Layer.sync(Screen.Screen, () => Screen.make({ color, env })),
-    CliOutput.layer(CliOutput.defaultFormatter({ colors })),
+    CliOutput.layer(HelpText.grouped(CliOutput.defaultFormatter({ colors }))),
     CliOutput.layerPresenter({ present }),
     Logger.layer([stderrLogger]),
     Layer.succeed(References.MinimumLogLevel, verbose ? "Debug" : "None")

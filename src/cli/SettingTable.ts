@@ -19,6 +19,20 @@ export const all = {
   ...RunSettings.settings
 }
 
+const group = (
+  title: string,
+  settings: Readonly<Record<string, Pick<Setting.Setting<unknown>, "names">>>
+) => ({ title, names: new Set(Object.values(settings).flatMap(({ names }) => names)) })
+
+/** The groups of the help, with the names of their flags. */
+export const groups = [
+  group("MODEL", ModelSettings.settings),
+  group("PROMPT AND ANSWER", TextSettings.settings),
+  group("TOOLS AND APPROVALS", ToolSettings.settings),
+  group("SESSION", SessionSettings.settings),
+  group("BOUNDS AND PROGRAM", RunSettings.settings)
+]
+
 interface ToFlag extends Struct.Lambda {
   <A>(setting: Setting.Setting<A>): Flag.Flag<Setting.Given<A>>
   readonly "~lambda.out": this["~lambda.in"] extends Setting.Setting<infer A>

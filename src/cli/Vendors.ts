@@ -154,6 +154,10 @@ export const servers: ReadonlyArray<Local> = others
   .filter(({ apiKeyName }) => apiKeyName === undefined)
   .map(local)
 
+/** How to start a server on this machine. */
+export const startOf = (id: string): string =>
+  id === presets.ollama.id ? "start it with `ollama serve`" : "start it"
+
 /** The environment variable that holds the key of a vendor, if one is set. */
 export const keyOf = (company: Hosted, env: Environment): string | undefined =>
   company.keyNames.find((name) => (env[name] ?? "").trim() !== "")

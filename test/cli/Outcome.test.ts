@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import { Message, Usage } from "effect-agent"
+import { Message, ProviderError, Usage } from "effect-agent"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Approval from "../../src/cli/Approval.ts"
+import * as Failure from "../../src/cli/Failure.ts"
 import * as Outcome from "../../src/cli/Outcome.ts"
 import * as RunSummary from "../../src/cli/RunSummary.ts"
 import type { Refusal } from "../../src/ModelEvent.ts"
@@ -89,5 +90,21 @@ describe("the end of a run", () => {
     const outcome = { ...Outcome.initial, refused: [{ toolName: "shell", params: { command } }] }
     const policy = { asked: "deny", isAsked: true, deny: { tools: new Set<string>(), commands: [] } } as const
     assert.strictEqual(RunSummary.refused(outcome, Approval.advice(policy, outcome.refused)), remark)
+  })
+})
+
+describe("a failure of a provider", () => {
+  const refused = new ProviderError.Transport({ detail: "connect ECONNREFUSED", kind: "refused" })
+  const wrongKey = new ProviderError.Unauthenticated({ detail: "no such key" })
+  it.each([
+    [
+      "ollama",
+      refused,
+      "ollama: Transport: connect ECONNREFUSED. Start it with `ollama serve`, or give its address with --base-url."
+    ],
+    ["groq", refused, "groq: Transport: connect ECONNREFUSED. Check the address and the network."],
+    ["openai", wrongKey, "openai: Unauthenticated: no such key. Check OPENAI_API_KEY."]
+  ] as const)("of %s has one advice", (provider, reason, text) => {
+    assert.strictEqual(Failure.explain(new ProviderError.ProviderError({ provider, reason })), text)
   })
 })
