@@ -1,6 +1,7 @@
 /** The help with its flags in groups. */
 import type * as CliOutput from "effect/cli/CliOutput"
 import type * as HelpDoc from "effect/cli/HelpDoc"
+import { stripVTControlCharacters } from "node:util"
 import * as SettingTable from "./SettingTable.ts"
 
 /** Fewer flags stay in one list. */
@@ -10,8 +11,7 @@ const minGrouped = 12
 export const grouped = (base: CliOutput.Formatter): CliOutput.Formatter => ({
   ...base,
   formatHelpDoc: (doc) => {
-    // The library puts the examples right below the commands.
-    const text = base.formatHelpDoc(doc).replace(/([^\n]\n)((?:\u001b\[\d+m)*EXAMPLES)/, "$1\n$2")
+    const text = base.formatHelpDoc(doc).split("\n").flatMap(spaced).join("\n")
     if (doc.flags.length < minGrouped) return text
     const sections = sectionsOf(doc.flags).map(([title, flags]) =>
       partsOf(base.formatHelpDoc({ ...doc, flags }))
@@ -28,7 +28,11 @@ export const grouped = (base: CliOutput.Formatter): CliOutput.Formatter => ({
 /** The parts of a help, each with its title in the first line. */
 const partsOf = (text: string): ReadonlyArray<string> => text.split("\n\n")
 
-const isFlags = (part: string): boolean => /^(?:\u001b\[\d+m)*FLAGS(?:\u001b|\n)/.test(part)
+const isFlags = (part: string): boolean => stripVTControlCharacters(part).startsWith("FLAGS\n")
+
+/** The library puts the examples right below the commands. */
+const spaced = (line: string, index: number, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  stripVTControlCharacters(line) === "EXAMPLES" && lines[index - 1] !== "" ? ["", line] : [line]
 
 type Section = readonly [title: string, flags: ReadonlyArray<HelpDoc.FlagDoc>]
 
