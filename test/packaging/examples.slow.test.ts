@@ -36,6 +36,7 @@ const runExample = (node: string, file: string) =>
 
 const says: Readonly<Record<string, string>> = {
   "examples/approvals.ts": "May the agent run remove",
+  "examples/chat.ts": "200 v1",
   "examples/costs.ts": "1200 tokens in, 40 out, $",
   "examples/errors.ts": "Yes.\nno answer: Unauthenticated",
   "examples/handler.ts": "201",
