@@ -101,6 +101,25 @@ describe("calls of Chat Completions from sloppy servers", () => {
     assert.deepStrictEqual(read(piece(0, "x", "echo", whole)), [["echo", { v: "2" }]])
   })
 
+  it.each([
+    ["names and ids", "x", "echo"],
+    ["neither", undefined, undefined]
+  ])("are one where each piece has all the arguments so far, and %s", (_, id, name) => {
+    const wanted = '{"a":{"a":"{\\"a\\":"},"b":[1,2]}'
+    for (const step of [1, 2, 3, 7]) {
+      const ends = Array.from({ length: Math.ceil(wanted.length / step) }, (_, index) => (index + 1) * step)
+      const wire = ends.map((end, index) =>
+        piece(0, index === 0 ? "x" : id, index === 0 ? "echo" : name, wanted.slice(0, end))
+      )
+      assert.deepStrictEqual(read(...wire), [["echo", JSON.parse(wanted)]])
+    }
+    // The same words within the arguments.
+    const nested = ['{"a":', '{"a":', '{"a":1}', "}", "}"].map((args, index) =>
+      piece(0, index === 0 ? "x" : id, index === 0 ? "echo" : name, args)
+    )
+    assert.deepStrictEqual(read(...nested), [["echo", { a: { a: { a: 1 } } }]])
+  })
+
   it("drop an empty object before the arguments", () => {
     assert.deepStrictEqual(read(piece(0, "x", "echo", "{}"), piece(0, undefined, undefined, two)), [
       ["echo", { v: "2" }]

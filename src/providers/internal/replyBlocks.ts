@@ -153,6 +153,8 @@ export class CallBlock {
   private readonly shared: Shared
   private isOpen = true
   private isAnnounced = false
+  /** The last piece, while each begins with the one before it: a server may send all the arguments so far in each. */
+  private last: string | undefined = ""
 
   /** @internal */
   constructor(id: string, contentIndex: number, shared: Shared) {
@@ -163,7 +165,17 @@ export class CallBlock {
 
   /** The arguments so far: one JSON object, however often or deeply encoded the server sent it. */
   get arguments(): string {
-    return this.isText ? this.json : wholeArguments(this.json)
+    return this.wholeOf(this.json)
+  }
+
+  private wholeOf(json: string): string {
+    return this.isText ? json : wholeArguments(json, this.last)
+  }
+
+  /** Whether a piece has all the pieces so far, and more. */
+  isGrown(piece: string): boolean {
+    const { last = "" } = this
+    return last !== "" && piece.length > last.length && piece.startsWith(last)
   }
 
   /** Announces the call with its name, and with the arguments so far. The first name counts. */
@@ -184,6 +196,7 @@ export class CallBlock {
   write(delta: string): void {
     if (delta === "") return
     this.json += delta
+    if (this.last !== undefined) this.last = delta.startsWith(this.last) ? delta : undefined
     const { contentIndex, shared } = this
     shared.size.addArguments(delta.length)
     if (this.isAnnounced) shared.events.push({ _tag: "ToolCallDelta", contentIndex, delta })
@@ -204,7 +217,7 @@ export class CallBlock {
   /** Ends the call, once. `json` is the whole JSON text, if it differs from the pieces. */
   end(json = this.json): void {
     if (!this.isOpen) return
-    const rawArguments = this.isText ? json : wholeArguments(json)
+    const rawArguments = this.wholeOf(json)
     if (this.shared.several?.(this, rawArguments) === true) return
     this.endAs(this.name ?? "", rawArguments)
   }

@@ -5,10 +5,14 @@ import type * as Schema from "effect/Schema"
 import { isObject } from "../../internal/jsonCoercion.ts"
 import { parse } from "../../internal/jsonDepth.ts"
 
-/** The JSON text of the arguments; the text as it came where it is neither an object nor a known way to send one. */
-export const wholeArguments = (raw: string): string => {
+/**
+ * The JSON text of the arguments; the text as it came where it is neither an object nor a known way to send one. `last`: the last piece,
+ * if it has all the pieces before.
+ */
+export const wholeArguments = (raw: string, last?: string): string => {
   const value = raw.trim() === "" ? undefined : parse(raw)
   if (value !== undefined) return typeof value === "string" ? (encodedIn(value) ?? raw) : raw
+  if (last !== undefined && isObject(parse(last))) return last
   const texts = textsIn(raw)?.map(decoded)
   if (texts === undefined || texts.length < 2) return raw
   const given = texts.filter((text, at) => at === texts.length - 1 || !isEmpty(text))

@@ -91,6 +91,7 @@ export class Calls {
     const isOtherId = id !== undefined && known.id !== undefined && !isSameId
     const isOtherName = known.name !== undefined && name !== known.name && !isSameId
     const { json } = known.block
+    if (!isOtherId && !isOtherName && known.block.isGrown(given)) return false
     if (json === "") {
       if (isOtherId) return true
       const joined = `${known.name}${name}`
