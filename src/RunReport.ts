@@ -12,6 +12,7 @@ import * as Struct from "effect/Struct"
 import { type AgentEvent, isInside, type OfTag } from "./AgentEvent.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as Message from "./Message.ts"
+import { Adjustment } from "./ModelEvent.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -118,6 +119,11 @@ export const RunReport = Schema.Struct({
   usage: Usage.Usage,
   /** The part of `usage` that the runs inside have spent, those that tool calls started; absent if there is none. */
   childUsage: Schema.optionalKey(Usage.Usage),
+  /**
+   * The options and the content that requests left out or changed, each once for each reason, as of the last request that did; absent
+   * if none did.
+   */
+  adjusted: Schema.optionalKey(Schema.Array(Adjustment)),
   /** The messages of the errors that failed the run. */
   errors: Schema.Array(Schema.String),
   /** The last 10 turns, oldest first. */
@@ -232,7 +238,7 @@ const counted = (report: RunReport, event: AgentEvent): RunReport => {
     case "TurnEnd":
       return turnEnded(report, event)
     case "ModelCallEnd":
-      return { ...report, modelMs: report.modelMs + event.durationMs }
+      return { ...report, modelMs: report.modelMs + event.durationMs, ...adjustedBy(report, event) }
     case "ModelCallRetry":
     case "RunRetry":
       return { ...report, retries: report.retries + 1 }
@@ -249,6 +255,14 @@ const counted = (report: RunReport, event: AgentEvent): RunReport => {
     default:
       return report
   }
+}
+
+const adjustedBy = ({ adjusted: before = [] }: RunReport, { adjusted }: OfTag<"ModelCallEnd">) => {
+  if (adjusted === undefined) return {}
+  const others = before.filter(
+    (known) => !adjusted.some(({ option, reason }) => option === known.option && reason === known.reason)
+  )
+  return { adjusted: [...others, ...adjusted] }
 }
 
 const turnStarted = (report: RunReport, { timestamp, turn }: OfTag<"TurnStart">): RunReport => {

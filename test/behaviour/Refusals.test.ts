@@ -6,7 +6,7 @@ import { Fallback } from "effect-agent/resilience"
 import { ScriptedProvider } from "effect-agent/testing"
 import { ofTag, play } from "./play.ts"
 
-const { fail, text } = ScriptedProvider
+const { fail, text, toolCall } = ScriptedProvider
 const image = Message.image("UElD", "image/png")
 const look: Message.User["content"] = [Message.text("look"), image]
 const thinking: Message.Assistant = Message.assistant(
@@ -70,6 +70,17 @@ describe("a provider that refuses a part of the conversation", () => {
       assert.deepStrictEqual(adjusted, [["thinking: of 1 answer"], ["thinking: of 1 answer"]])
       assert.strictEqual(state.messages[1], thinking)
     })
+  )
+
+  it.effect("is reported with the run, each part once", () =>
+    Effect.gen(function* () {
+      const provider = yield* ScriptedProvider.make([refusal("image"), toolCall("no", {}), text("ok")])
+      const made = yield* Agent.make({ model: "m" }).pipe(Effect.provide(provider.layer))
+      const { report } = yield* made.prompt(look)
+      const [left, ...others] = report.adjusted ?? []
+      assert.deepInclude(left, { option: "image", asked: "1 image", sent: null })
+      assert.deepStrictEqual([report.turns, others], [2, []])
+    }).pipe(Effect.scoped)
   )
 
   it.effect("and refuses the rest too is asked without the answer", () =>
