@@ -91,7 +91,7 @@ const health = HttpApiGroup.make("server", { topLevel: true }).add(
   HttpApiEndpoint.get("health", "/health", {
     success: Schema.Struct({ status: Schema.Literal("ok") }),
     error: [Problem.Draining, Problem.StorageUnavailable]
-  })
+  }).annotate(OpenApi.Summary, "Answers whether the server can take a run.")
 )
 
 const sessions = HttpApiGroup.make("sessions")
@@ -100,7 +100,7 @@ const sessions = HttpApiGroup.make("sessions")
       payload: Payload.CreateSession,
       success: Payload.SessionId.pipe(HttpApiSchema.status(201)),
       error: [Problem.SessionExists, Problem.Draining]
-    }),
+    }).annotate(OpenApi.Summary, "Makes a session."),
     HttpApiEndpoint.get("list", "/sessions", {
       query: {
         limit: Schema.optional(Size),
@@ -108,29 +108,29 @@ const sessions = HttpApiGroup.make("sessions")
         query: Schema.optional(Schema.String)
       },
       success: Payload.Sessions
-    }),
+    }).annotate(OpenApi.Summary, "Lists the sessions, those with the newest entries first."),
     HttpApiEndpoint.get("read", "/sessions/:sessionId", {
       ...session,
       success: Payload.SessionContents,
       error: Problem.SessionNotFound
-    }),
+    }).annotate(OpenApi.Summary, "Reads a session with its entries and its conversation."),
     HttpApiEndpoint.patch("update", "/sessions/:sessionId", {
       ...session,
       payload: Payload.UpdateSession,
       success: HttpApiSchema.NoContent,
       error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn, Problem.Draining]
-    }),
+    }).annotate(OpenApi.Summary, "Changes the name or the model of a session."),
     HttpApiEndpoint.delete("delete", "/sessions/:sessionId", {
       ...session,
       success: HttpApiSchema.NoContent,
       error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn]
-    }),
+    }).annotate(OpenApi.Summary, "Removes a session and its runs."),
     HttpApiEndpoint.post("fork", "/sessions/:sessionId/fork", {
       ...session,
       payload: Payload.ForkSession,
       success: Payload.SessionId.pipe(HttpApiSchema.status(201)),
       error: [Problem.SessionNotFound, Problem.Draining]
-    })
+    }).annotate(OpenApi.Summary, "Makes a session with the conversation of another one.")
   )
   .middleware(HttpApiMiddleware.ProblemDetails)
   .middleware(Authorization)
@@ -154,12 +154,15 @@ const runs = HttpApiGroup.make("runs")
         Problem.KeyReused,
         Problem.Draining
       ]
-    }),
+    }).annotate(
+      OpenApi.Summary,
+      "Starts a run with a prompt, joins the run that the session has, or queues one."
+    ),
     HttpApiEndpoint.get("list", "/sessions/:sessionId/runs", {
       ...session,
       success: Schema.Struct({ items: Schema.Array(Payload.Run) }),
       error: Problem.SessionNotFound
-    }),
+    }).annotate(OpenApi.Summary, "Lists the runs of a session, the oldest first."),
     HttpApiEndpoint.get("listAll", "/runs", {
       query: {
         status: Schema.optional(Payload.ListedStatus),
@@ -167,17 +170,17 @@ const runs = HttpApiGroup.make("runs")
         cursor: Schema.optional(Schema.String)
       },
       success: Payload.Runs
-    }),
+    }).annotate(OpenApi.Summary, "Lists the runs of all sessions, the newest first."),
     HttpApiEndpoint.get("get", "/runs/:runId", {
       ...run,
       success: Payload.Run,
       error: Problem.RunNotFound
-    }),
+    }).annotate(OpenApi.Summary, "Reads the status, the usage and the open requests of a run."),
     HttpApiEndpoint.delete("delete", "/runs/:runId", {
       ...run,
       success: HttpApiSchema.NoContent,
       error: [Problem.RunNotFound, Problem.RunGoesOn]
-    }),
+    }).annotate(OpenApi.Summary, "Removes a run that has ended, and its events."),
     HttpApiEndpoint.get("events", "/runs/:runId/events", {
       ...run,
       headers: { "last-event-id": Schema.optional(Position) },
@@ -187,7 +190,7 @@ const runs = HttpApiGroup.make("runs")
       },
       success: [Events, HttpApiSchema.NoContent],
       error: Problem.RunNotFound
-    })
+    }).annotate(OpenApi.Summary, "Streams the events of a run from a position on.")
   )
   .middleware(HttpApiMiddleware.ProblemDetails)
   .middleware(Authorization)
@@ -214,23 +217,35 @@ const unanswered = [
 
 const control = HttpApiGroup.make("control")
   .add(
-    HttpApiEndpoint.post("steer", "/runs/:runId/steer", message),
-    HttpApiEndpoint.post("followUp", "/runs/:runId/follow-up", message),
-    HttpApiEndpoint.post("pause", "/runs/:runId/pause", reason),
-    HttpApiEndpoint.post("resume", "/runs/:runId/resume", reason),
-    HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", reason),
+    HttpApiEndpoint.post("steer", "/runs/:runId/steer", message).annotate(
+      OpenApi.Summary,
+      "Sends a message to a run for the time after its turn."
+    ),
+    HttpApiEndpoint.post("followUp", "/runs/:runId/follow-up", message).annotate(
+      OpenApi.Summary,
+      "Sends a message to a run for the time when it would end."
+    ),
+    HttpApiEndpoint.post("pause", "/runs/:runId/pause", reason).annotate(
+      OpenApi.Summary,
+      "Holds a run before its next turn or tool call."
+    ),
+    HttpApiEndpoint.post("resume", "/runs/:runId/resume", reason).annotate(
+      OpenApi.Summary,
+      "Releases a run that is paused."
+    ),
+    HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", reason).annotate(OpenApi.Summary, "Cancels a run."),
     HttpApiEndpoint.post("approve", "/runs/:runId/approvals/:approvalId", {
       params: { runId: Schema.String, approvalId: Schema.String },
       payload: Payload.AnswerApproval,
       success: Payload.Decided,
       error: unanswered
-    }),
+    }).annotate(OpenApi.Summary, "Approves or rejects a tool call."),
     HttpApiEndpoint.post("answer", "/runs/:runId/questions/:questionId", {
       params: { runId: Schema.String, questionId: Schema.String },
       payload: Payload.AnswerQuestion,
       success: Payload.Answered,
       error: unanswered
-    })
+    }).annotate(OpenApi.Summary, "Answers a question of the model, or declines to.")
   )
   .middleware(HttpApiMiddleware.ProblemDetails)
   .middleware(Authorization)

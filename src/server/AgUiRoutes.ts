@@ -16,8 +16,18 @@ import * as Routes from "./Routes.ts"
 import type { Service } from "./Runs.ts"
 
 export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
-  Routes.make("POST", "/ag-ui", run(runs, chats), { body: "json" }),
-  Routes.make("POST", "/ag-ui/:threadId/stop", stop(runs), { body: "optional" })
+  Routes.make("POST", "/ag-ui", run(runs, chats), {
+    body: "json",
+    summary:
+      "Takes a message or answers of a client of AG-UI, or connects it to its thread, and streams the events.",
+    responses: { 200: "text/event-stream" },
+    query: ["onDisconnect"]
+  }),
+  Routes.make("POST", "/ag-ui/:threadId/stop", stop(runs), {
+    body: "optional",
+    summary: "Cancels the run of a thread.",
+    responses: { 204: "" }
+  })
 ]
 
 const run = (runs: Service, chats: Chats.Chats) =>

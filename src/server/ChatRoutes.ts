@@ -17,10 +17,28 @@ import type { Service } from "./Runs.ts"
 type Options = Pick<AiSdkUi.Options, "dynamic">
 
 export const make = (runs: Service, chats: Chats.Chats, options: Options): ReadonlyArray<Routes.Route> => [
-  Routes.make("POST", "/ui/chat", chat(runs, chats, options), { body: "json" }),
-  Routes.make("GET", "/ui/chat/:chatId", messages(runs, options), { body: "none" }),
-  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs, chats, options), { body: "none" }),
-  Routes.make("POST", "/ui/chat/:chatId/stop", stop(runs), { body: "optional" })
+  Routes.make("POST", "/ui/chat", chat(runs, chats, options), {
+    body: "json",
+    summary:
+      "Takes a message or answers of a client of the AI SDK, and streams the answer as a UI message stream.",
+    responses: { 200: "text/event-stream" },
+    query: ["onDisconnect"]
+  }),
+  Routes.make("GET", "/ui/chat/:chatId", messages(runs, options), {
+    body: "none",
+    summary: "Gives the messages of a chat for a page with the AI SDK."
+  }),
+  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs, chats, options), {
+    body: "none",
+    summary: "Streams the open run of a chat from its start.",
+    responses: { 200: "text/event-stream", 204: "" },
+    query: ["onDisconnect"]
+  }),
+  Routes.make("POST", "/ui/chat/:chatId/stop", stop(runs), {
+    body: "optional",
+    summary: "Cancels the run of a chat.",
+    responses: { 204: "" }
+  })
 ]
 
 const chat = (runs: Service, chats: Chats.Chats, options: Options) =>

@@ -97,7 +97,7 @@ export class Guards {
       if (body === undefined) {
         return yield* refuse(new Problem.MethodNotAllowed({}), { allow: [...methods.keys()].join(", ") })
       }
-      if (path !== RouteTable.publicPath) yield* this.authorized(headers["authorization"])
+      if (!RouteTable.isPublic(path)) yield* this.authorized(headers["authorization"])
       yield* this.readable(request, body)
       return undefined
     })

@@ -127,11 +127,12 @@ const control = HttpApiBuilder.group(
 /** The guards of the server have checked the token: see `Guards`. */
 const authorization = Layer.succeed(Authorization, { bearer: (handler) => handler })
 
-/** The routes of the API and its OpenAPI document. */
-export const layer = (
-  openapiPath: `/${string}`
-): Layer.Layer<never, never, Etag.Generator | FileSystem | HttpPlatform | HttpRouter | Path | Runs> =>
-  HttpApiBuilder.layer(Api, { openapiPath }).pipe(
-    Layer.provide([server, sessions, ofRuns, control]),
-    Layer.provide([authorization, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
-  )
+/** The routes of the API. */
+export const layer: Layer.Layer<
+  never,
+  never,
+  Etag.Generator | FileSystem | HttpPlatform | HttpRouter | Path | Runs
+> = HttpApiBuilder.layer(Api).pipe(
+  Layer.provide([server, sessions, ofRuns, control]),
+  Layer.provide([authorization, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
+)

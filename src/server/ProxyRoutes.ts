@@ -46,10 +46,24 @@ export const make = (
   provider: Provider["Service"],
   options: ModelStream.Options
 ): ReadonlyArray<Routes.Route> => {
-  const route = (path: Routes.Route["path"], handler: ReturnType<typeof ModelStream.handler>) =>
-    Routes.make("POST", path, Effect.provideService(handler, Provider, provider), { body: "json" })
+  const route = (
+    path: Routes.Route["path"],
+    handler: ReturnType<typeof ModelStream.handler>,
+    summary: string
+  ) => {
+    const described = { body: "json", summary, responses: { 200: "text/event-stream" } } as const
+    return Routes.make("POST", path, Effect.provideService(handler, Provider, provider), described)
+  }
   return [
-    route("/model/stream", ModelStream.handler(options)),
-    route("/api/stream", PiStream.handler(options))
+    route(
+      "/model/stream",
+      ModelStream.handler(options),
+      "Asks a model, and streams the events of its answer."
+    ),
+    route(
+      "/api/stream",
+      PiStream.handler(options),
+      "Asks a model for a client of pi's proxy, and streams its answer."
+    )
   ]
 }

@@ -9,8 +9,11 @@ type Line = Pick<Route, "path" | "body"> & { readonly method: string }
 
 /** The path of the OpenAPI document. */
 export const openApiPath = "/openapi.json"
-/** The only path that needs no token. */
-export const publicPath = "/health"
+/** The path of the page that names the document. */
+export const rootPath = "/"
+/** The paths that need no token. */
+const publicPaths: ReadonlySet<string> = new Set([rootPath, "/health"])
+export const isPublic = (path: string): boolean => publicPaths.has(path)
 
 const withoutBody: ReadonlySet<string> = new Set(["pause", "resume", "cancel"])
 
@@ -18,7 +21,10 @@ const bodyOf = (method: string, identifier: string): Body =>
   method !== "POST" && method !== "PATCH" ? "none" : withoutBody.has(identifier) ? "optional" : "json"
 
 const ofApi = (): ReadonlyArray<Line> => {
-  const lines: Array<Line> = [{ method: "GET", path: openApiPath, body: "none" }]
+  const lines: Array<Line> = [
+    { method: "GET", path: openApiPath, body: "none" },
+    { method: "GET", path: rootPath, body: "none" }
+  ]
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint: { identifier, method, path } }) => {

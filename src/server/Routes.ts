@@ -33,6 +33,21 @@ export type Provided = HttpServerRequest | HttpRouter.RouteContext | ParsedSearc
 export type Body = "json" | "optional" | "none"
 
 /**
+ * The words about a route in the OpenAPI document.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Description {
+  /** The use of the route, in one sentence. */
+  readonly summary: string
+  /** The media types of the responses by status, `""` for a response without a body. Default: JSON with 200. */
+  readonly responses?: { readonly [status: number]: string }
+  /** The names of the query parameters. Default none. */
+  readonly query?: ReadonlyArray<string>
+}
+
+/**
  * A route.
  *
  * @category models
@@ -45,6 +60,8 @@ export interface Route {
   readonly path: `/${string}`
   /** The body that the guards let through. */
   readonly body: Body
+  /** The words about the route in the OpenAPI document. Default: its method and path. */
+  readonly description?: Description
   /** Answers a request. */
   readonly handler: Effect.Effect<HttpServerResponse.HttpServerResponse, never, Provided>
 }
@@ -74,7 +91,7 @@ export interface Route {
  *     Effect.mapError(({ message }) => new Problem.InvalidRequest({ detail: message })),
  *     Effect.map(({ name }) => HttpServerResponse.text(`Hello, ${name}`))
  *   ),
- *   { body: "json" }
+ *   { body: "json", summary: "Greets a person.", responses: { 200: "text/plain" } }
  * )
  * ```
  *
@@ -85,8 +102,16 @@ export const make = <E>(
   method: Route["method"],
   path: Route["path"],
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, Provided>,
-  { body }: { readonly body: Body }
-): Route => ({ method, path, body, handler: Effect.catch(handler, respond) })
+  { body, ...description }: { readonly body: Body } & Partial<Description>
+): Route => ({
+  method,
+  path,
+  body,
+  handler: Effect.catch(handler, respond),
+  ...(description.summary === undefined
+    ? {}
+    : { description: { ...description, summary: description.summary } })
+})
 
 const respond = (error: unknown) =>
   HttpServerRespondable.isRespondable(error)

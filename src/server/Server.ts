@@ -23,9 +23,9 @@ import { Guards } from "./Guards.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
+import * as OpenApiPage from "./OpenApiPage.ts"
 import * as ProxyRoutes from "./ProxyRoutes.ts"
 import { Repeats } from "./Repeats.ts"
-import * as RouteTable from "./RouteTable.ts"
 import type { Route } from "./Routes.ts"
 import * as Routes from "./Routes.ts"
 import { Runs } from "./Runs.ts"
@@ -120,7 +120,7 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
       rate,
       routes
     })
-    const all = Layer.mergeAll(Handlers.layer(RouteTable.openApiPath), Routes.layer(routes)).pipe(
+    const all = Layer.mergeAll(Handlers.layer, OpenApiPage.layer(routes), Routes.layer(routes)).pipe(
       Layer.provide(HttpServer.layerServices)
     )
     const router = yield* Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Redacted } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Routes, Server } from "effect-agent/server"
+import { LocalRules } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
 import { recorder } from "../behaviour/approving.ts"
 import { layer, waiting } from "./host.ts"
@@ -196,35 +197,71 @@ describe("Server", () => {
     })
   )
 
-  it.live("describes itself with OpenAPI 3.1, serves routes beside its own, and limits requests", () =>
-    Effect.gen(function* () {
-      const hello = Routes.make("POST", "/hello", Effect.succeed(HttpServerResponse.text("hi")), {
-        body: "json"
+  it.live(
+    "describes itself with OpenAPI 3.1, names the document at its root, serves routes beside its own, and limits requests",
+    () =>
+      Effect.gen(function* () {
+        const hello = Routes.make("POST", "/hello", Effect.succeed(HttpServerResponse.text("hi")), {
+          body: "json"
+        })
+        const rate = { requests: 4, window: "1 minute" } as const
+        const provider = LocalRules.provider
+        const { port } = yield* serve(
+          [],
+          {},
+          { routes: [hello], rate, proxy: { provider, models: ["rules"] } }
+        )
+        const page = yield* send(port, { path: "/openapi.json" })
+        assert.match(page.json.openapi, /^3\.1/)
+        assert.includeMembers(Object.keys(page.json.paths), [
+          "/runs/{runId}/events",
+          "/ui/chat",
+          "/ui/chat/{chatId}",
+          "/ui/chat/{chatId}/stream",
+          "/ui/chat/{chatId}/stop",
+          "/ag-ui",
+          "/ag-ui/{threadId}/stop",
+          "/model/stream",
+          "/api/stream",
+          "/hello"
+        ])
+        for (const [path, item] of Object.entries<Record<string, any>>(page.json.paths))
+          for (const [method, operation] of Object.entries(item)) {
+            assert.isNotEmpty(operation.summary, `${method} ${path}`)
+            const inPath = operation.parameters.filter((parameter: any) => parameter.in === "path")
+            assert.deepStrictEqual(
+              inPath.map(({ name }: { readonly name: string }) => `{${name}}`),
+              path.match(/\{\w+\}/g) ?? []
+            )
+            if (path !== "/health") assert.deepStrictEqual(operation.security, [{ bearer: [] }])
+          }
+        const ids = Object.values<Record<string, any>>(page.json.paths).flatMap((item) =>
+          Object.values(item).map(({ operationId }) => operationId)
+        )
+        assert.strictEqual(new Set(ids).size, ids.length)
+        const root = yield* send(port, { path: "/", headers: { authorization: undefined } })
+        assert.strictEqual(root.status, 200)
+        assert.include(root.text, "/openapi.json")
+        assert.strictEqual(
+          (yield* send(port, { path: "/openapi.json", headers: { authorization: undefined } })).status,
+          401
+        )
+        assert.strictEqual((yield* send(port, { path: "/hello", body: {} })).text, "hi")
+        assert.strictEqual(
+          (yield* send(port, { path: "/hello", body: "a", headers: { "content-type": "text/plain" } }))
+            .status,
+          415
+        )
+        const method = yield* send(port, { path: "/hello" })
+        assert.deepStrictEqual(
+          [...problem(method), method.headers["allow"]],
+          [405, "method-not-allowed", "POST"]
+        )
+        yield* send(port, { path: "/sessions" })
+        const many = yield* send(port, { path: "/sessions" })
+        assert.deepStrictEqual(problem(many), [429, "too-many-requests"])
+        assert.isAtLeast(Number(many.headers["retry-after"]), 1)
       })
-      const rate = { requests: 4, window: "1 minute" } as const
-      const { port } = yield* serve([], {}, { routes: [hello], rate })
-      const page = yield* send(port, { path: "/openapi.json" })
-      assert.match(page.json.openapi, /^3\.1/)
-      assert.include(Object.keys(page.json.paths), "/runs/{runId}/events")
-      assert.strictEqual(
-        (yield* send(port, { path: "/openapi.json", headers: { authorization: undefined } })).status,
-        401
-      )
-      assert.strictEqual((yield* send(port, { path: "/hello", body: {} })).text, "hi")
-      assert.strictEqual(
-        (yield* send(port, { path: "/hello", body: "a", headers: { "content-type": "text/plain" } })).status,
-        415
-      )
-      const method = yield* send(port, { path: "/hello" })
-      assert.deepStrictEqual(
-        [...problem(method), method.headers["allow"]],
-        [405, "method-not-allowed", "POST"]
-      )
-      yield* send(port, { path: "/sessions" })
-      const many = yield* send(port, { path: "/sessions" })
-      assert.deepStrictEqual(problem(many), [429, "too-many-requests"])
-      assert.isAtLeast(Number(many.headers["retry-after"]), 1)
-    })
   )
 
   it.live("answers web requests in any runtime", () =>

@@ -25,7 +25,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     ...order,
     without: "the token",
-    from: "if (path !== RouteTable.publicPath) yield*",
+    from: "if (!RouteTable.isPublic(path)) yield*",
     to: "if (false) yield*"
   },
   {
