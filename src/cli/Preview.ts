@@ -171,6 +171,7 @@ const ofEdit = Effect.fnUntraced(function* (
   const before = yield* Effect.result(contentOf(path, root))
   if (Result.isFailure(before) || before.success === undefined) return texts
   const original = before.success
+  if (lineCount(original) > maxLines) return texts
   const replaced = yield* Effect.option(Replacement.apply(original, edits))
   if (Option.isNone(replaced)) return texts
   const { places, text } = replaced.value

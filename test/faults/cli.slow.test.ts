@@ -76,7 +76,7 @@ describe.concurrent("the program, cut off from", { timeout: 60_000 }, () => {
     Effect.gen(function* () {
       const { code, stderr } = yield* Program.run(["run ls"])
       assert.strictEqual(code, 5)
-      assert.match(stderr, /--allow shell/)
+      assert.match(stderr, /--allow 'shell\(ls\)'/)
       assertNoStack(stderr)
     })
   )
