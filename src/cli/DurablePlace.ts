@@ -13,14 +13,12 @@ import * as Cluster from "../durable/Cluster.ts"
 import * as DurableRuns from "../durable/DurableRuns.ts"
 import * as Retention from "../durable/Retention.ts"
 import type { Agents } from "../server/Agents.ts"
-import { RunLogStore } from "../server/RunLogStore.ts"
 import * as SqlRunLogStore from "../server/SqlRunLogStore.ts"
 import * as SessionHome from "../sessions/SessionHome.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../sessions/SqlSessionStore.ts"
 import * as DatabaseStore from "./DatabaseStore.ts"
 import { UsageError } from "./ExitCode.ts"
-import * as RunGauges from "./RunGauges.ts"
 import * as SessionArtifacts from "./SessionArtifacts.ts"
 import type { Settings } from "./Settings.ts"
 import * as StoreAddress from "./StoreAddress.ts"
@@ -75,12 +73,9 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
   return { socket, artifacts, runs }
 })
 
-/** Measures the runs, and removes what is old. */
+/** Removes what is old. */
 const kept = (retain: Option.Option<Duration.Duration>) =>
-  Layer.merge(
-    Layer.effectDiscard(Effect.flatMap(RunLogStore, RunGauges.measure)),
-    Option.match(retain, { onNone: () => Layer.empty, onSome: Retention.layer })
-  )
+  Option.match(retain, { onNone: () => Layer.empty, onSome: Retention.layer })
 
 type Database = Exclude<StoreAddress.StoreAddress, { readonly _tag: "Files" }>
 

@@ -10,6 +10,7 @@ import * as Message from "../Message.ts"
 import type { RunKey, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
 import type { NewSession, Start } from "../server/Runs.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
+import * as Trace from "../server/Trace.ts"
 import * as Requests from "./Requests.ts"
 import type { SessionEntity } from "./SessionEntity.ts"
 
@@ -80,7 +81,12 @@ export class Calls {
   /** Starts a run. Each request has a key, so that a worker that gets it again starts one run. */
   start({ prompt, sessionId, ...request }: Start) {
     return Effect.gen({ self: this }, function* () {
-      const { idempotency = { key: yield* newId, body: null }, ...others } = request
+      const {
+        idempotency = { key: yield* newId, body: null },
+        trace = yield* Trace.current,
+        ...rest
+      } = request
+      const others = trace === undefined ? rest : { ...rest, trace }
       const messages = Message.fromInput(prompt)
       const body = yield* Requests.encode(Requests.Start, { ...others, prompt: messages, idempotency })
       // An answer is stored for good: a request that is sent again is another one, with the same key.

@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Problem from "../api/Problem.ts"
 import type { Agents } from "../server/Agents.ts"
+import * as Health from "../server/Health.ts"
 import { History } from "../server/History.ts"
 import type * as LiveRuns from "../server/LiveRuns.ts"
 import { type RunLogError, RunLogStore, type Service as Logs } from "../server/RunLogStore.ts"
@@ -23,6 +24,7 @@ import { SessionStore, type Service as SessionStoreService } from "../sessions/S
 import * as Calls from "./Calls.ts"
 import * as Following from "./Following.ts"
 import { LocalRuns } from "./LocalRuns.ts"
+import * as RunGauges from "./RunGauges.ts"
 import { SessionEntity } from "./SessionEntity.ts"
 import * as SessionWorker from "./SessionWorker.ts"
 
@@ -162,17 +164,17 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
   const local = Option.getOrUndefined(yield* Effect.serviceOption(LocalRuns))
   let isDraining = false
   const left = yield* Deferred.make<void>()
-  const ready = Effect.gen(function* () {
-    if (isDraining) return yield* new Problem.Draining({})
-    yield* Effect.timeoutOrElse(SessionProblem.logging(logs.find("")), {
-      duration: "5 seconds",
-      orElse: () =>
-        new Problem.StorageUnavailable({ detail: "The database has not answered within 5 seconds." })
-    })
+  const draining = Effect.suspend(() => (isDraining ? new Problem.Draining({}) : Effect.void))
+  const answers = Effect.timeoutOrElse(SessionProblem.logging(logs.find("")), {
+    duration: "5 seconds",
+    orElse: () =>
+      new Problem.StorageUnavailable({ detail: "The database has not answered within 5 seconds." })
   })
+  const ready = Effect.andThen(draining, answers)
   const place = cwd === undefined ? {} : { cwd }
+  yield* RunGauges.measure(logs)
   return {
-    ready,
+    ready: Effect.andThen(draining, Health.probe(logs)),
     createSession: (options) => Effect.andThen(ready, calls.create({ ...place, ...options })),
     listSessions: (page) => Sessions.list({ cwd, sessions }, page),
     readSession: (sessionId) => Sessions.read(sessions, sessionId),

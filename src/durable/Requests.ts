@@ -16,6 +16,7 @@ export const Start = Schema.Struct({
   options: Schema.optionalKey(Payload.Options),
   when: Schema.optionalKey(Payload.When),
   replaces: Schema.optionalKey(Schema.String),
+  trace: Schema.optionalKey(Schema.String),
   idempotency: Schema.Struct({ key: Schema.String, body: Schema.Json })
 })
 

@@ -220,10 +220,10 @@ const providerNames: ReadonlyMap<string, string> = new Map([
 
 export const providerName = (id: string): string => providerNames.get(id) ?? id
 
-const runAttributes = ({ id, options: { agent, modelOptions } }: Run): Attributes => ({
+const runAttributes = ({ id, journal, options: { agent, modelOptions } }: Run): Attributes => ({
   "gen_ai.agent.id": agent?.id,
   "gen_ai.agent.name": agent?.name,
-  "gen_ai.conversation.id": modelOptions?.sessionId,
+  "gen_ai.conversation.id": modelOptions?.sessionId ?? journal?.session.id,
   "effect_agent.run.id": id
 })
 

@@ -24,6 +24,7 @@ import * as Narrowing from "./Narrowing.ts"
 import { RunLogError } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Taking from "./Taking.ts"
+import * as Trace from "./Trace.ts"
 import { WaitingRuns } from "./WaitingRuns.ts"
 
 interface Opened {
@@ -217,7 +218,9 @@ export class Conversation {
       const finish = run.finish(end)
       return Effect.andThen(isLost ? Effect.andThen(this.lose, finish) : finish, this.ended(run))
     })
-    return Effect.andThen(Effect.forkIn(Effect.exit(task), this.host.scope), run.begun.await)
+    const traced = Trace.joined(run.trace, Effect.exit(task))
+    const named = Effect.annotateLogs(traced, { sessionId: this.sessionId })
+    return Effect.andThen(Effect.forkIn(named, this.host.scope), run.begun.await)
   }
 
   private ended(run: LiveRun): Effect.Effect<void> {

@@ -18,6 +18,7 @@ import type { Pace } from "./Pace.ts"
 import * as Resuming from "./Resuming.ts"
 import type { RunKey, Service as Logs, StoredRun } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
+import * as Trace from "./Trace.ts"
 
 export interface Parts {
   readonly agents: Agents
@@ -134,11 +135,14 @@ export class Host {
 
   /** A run that has not begun. */
   newRun(sessionId: string) {
-    const { logs } = this.parts
-    return Effect.map(
-      Clock.currentTimeMillis,
-      (created) => new LiveRun({ runId: makeRunId(), sessionId }, created, logs)
-    )
+    const { adopts, logs } = this.parts
+    // The spans of a cluster are those of its messages.
+    const around = adopts ? Effect.undefined : Trace.current
+    return Effect.gen(function* () {
+      const run = new LiveRun({ runId: makeRunId(), sessionId }, yield* Clock.currentTimeMillis, logs)
+      run.trace = yield* around
+      return run
+    })
   }
 
   /**

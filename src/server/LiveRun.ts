@@ -37,6 +37,8 @@ export class LiveRun implements RunKey {
   isLeft = false
   /** Whether a cancel of the run has come: it is about to end. */
   isCancelled = false
+  /** The place of the run in a trace, as the header `traceparent` has it. Default: none. */
+  trace: string | undefined
   /** Whether the store counts the starts of the run. */
   isCounted = false
   private opened: Append | undefined
@@ -141,10 +143,28 @@ export class LiveRun implements RunKey {
       const { log } = this
       if (this.isLeft) return yield* Scope.close(this.scope, Exit.void)
       const isWhole = log.state.isOver || (yield* this.addEnd(end))
+      yield* this.reported
       if (isWhole && this.isEntered) yield* Effect.ignore(this.store.end(this), { log: true })
       yield* Scope.close(this.scope, Exit.void)
     })
   }
+
+  /** Warns of a failure. */
+  private readonly reported = Effect.suspend(() => {
+    const { error, runId, sessionId, status } = this.info
+    if (status !== "failed" || error === undefined) return Effect.void
+    const { reason, vendorStatus } =
+      error._tag === "ProviderError"
+        ? { reason: error.reason._tag, vendorStatus: error.reason.status }
+        : { reason: error._tag, vendorStatus: undefined }
+    const vendor = vendorStatus === undefined ? {} : { vendorStatus }
+    return Effect.annotateLogs(Effect.logWarning(`The run failed: ${error.message}`), {
+      runId,
+      sessionId,
+      reason,
+      ...vendor
+    })
+  })
 
   /** Adds an end to the log, and returns whether it is stored. */
   private addEnd(end: Ending.End): Effect.Effect<boolean> {

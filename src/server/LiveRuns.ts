@@ -13,6 +13,7 @@ import { SessionStore } from "../sessions/SessionStore.ts"
 import { Agents } from "./Agents.ts"
 import * as Answers from "./Answers.ts"
 import * as Controls from "./Controls.ts"
+import * as Health from "./Health.ts"
 import { Host, type Parts } from "./Host.ts"
 import { Pace } from "./Pace.ts"
 import * as Recovery from "./Recovery.ts"
@@ -112,7 +113,7 @@ export const make = Effect.fnUntraced(function* (options: HostOptions) {
 })
 
 const serviceOf = (host: Host): Runs.Service => ({
-  ready: host.ready,
+  ready: Effect.andThen(host.ready, Health.probe(host.parts.logs)),
   ...Sessions.make(host),
   ...Answers.make(host),
   ...Controls.make(host),

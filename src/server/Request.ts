@@ -12,6 +12,8 @@ export interface Task {
   readonly options: Payload.Options
   /** The id of the message that the prompt replaces. Default: none. */
   readonly replaces?: string
+  /** The place of the run in a trace, as the header `traceparent` has it. Default: none. */
+  readonly trace?: string
 }
 
 /** The version of the beginnings that this version of the package writes. */
@@ -29,7 +31,8 @@ const Stored = Schema.toCodecJson(
     v: Schema.Literal(version),
     prompt: Prompt,
     options: Payload.Options,
-    replaces: Schema.optionalKey(Schema.String)
+    replaces: Schema.optionalKey(Schema.String),
+    trace: Schema.optionalKey(Schema.String)
   })
 )
 

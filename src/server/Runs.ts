@@ -47,6 +47,11 @@ export interface Start {
    * A key of the client, and the body that it stands for: for 24 hours another request with the key gets the first answer. Default: none.
    */
   readonly idempotency?: Idempotency
+  /**
+   * The place of the run in a trace, as the header `traceparent` has it: the run continues that trace, also where it begins later or in
+   * another process. Default: that of the span around the request.
+   */
+  readonly trace?: string
 }
 
 /**

@@ -29,6 +29,7 @@ import { Repeats } from "./Repeats.ts"
 import type { Route } from "./Routes.ts"
 import * as Routes from "./Routes.ts"
 import { Runs } from "./Runs.ts"
+import * as Trace from "./Trace.ts"
 import * as UiRoutes from "./UiRoutes.ts"
 
 /**
@@ -126,7 +127,7 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
     const router = yield* Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, {
       maxParamLength: 2400
     })
-    const app = guards.before(new Repeats().once(Effect.catchCause(router, broken)))
+    const app = guards.before(new Repeats().once(Trace.ofRequest(Effect.catchCause(router, broken))))
     return options.accessLog === true ? AccessLog.logged(app) : app
   })
 

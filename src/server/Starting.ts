@@ -117,7 +117,8 @@ const entered = Effect.fnUntraced(function* (
   keep: Keep
 ) {
   const run = yield* host.newRun(conversation.sessionId)
-  const task = taskOf(request)
+  run.trace = request.trace ?? run.trace
+  const task = { ...taskOf(request), ...(run.trace === undefined ? {} : { trace: run.trace }) }
   const hasRoom = !host.parts.isFull()
   const isNext = hasRoom && conversation.first === undefined
   const answer: Payload.Started = { runId: run.runId, status: isNext ? "started" : "queued" }

@@ -88,10 +88,11 @@ const takeOne = Effect.fnUntraced(function* (
   const plan = Continuation.plan({ runId: run.runId, stored, entries }, now)
   if (run.parked !== undefined && plan._tag === "Begin") return taken
   const live = new LiveRun(run, stored.created, logs, stored)
+  const task = Request.decode(stored.request)
+  live.trace = task?.trace
   opened.push(live)
   yield* SessionProblem.logging(live.reopen)
   if (plan._tag === "Begin") {
-    const task = Request.decode(stored.request)
     if (task !== undefined) return { ...taken, waiting: [...taken.waiting, [live, task] as const] }
     yield* live.finish({ status: "failed", error: cannotBegin(stored) })
     return { ...taken, over: [...taken.over, live] }

@@ -21,9 +21,11 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AiSdkUi } from "../ai-sdk-ui/index.ts"
+import type { EventError } from "../RunFailed.ts"
 import * as AgUiRoutes from "./AgUiRoutes.ts"
 import * as ChatRoutes from "./ChatRoutes.ts"
 import * as Chats from "./Chats.ts"
+import * as PlainFailures from "./PlainFailures.ts"
 import type { Route } from "./Routes.ts"
 import { Runs } from "./Runs.ts"
 
@@ -33,7 +35,13 @@ import { Runs } from "./Runs.ts"
  * @category options
  * @since 0.2.0
  */
-export type Options = Pick<AiSdkUi.Options, "dynamic">
+export interface Options extends Pick<AiSdkUi.Options, "dynamic"> {
+  /**
+   * The words that end users read about a failure of a run; `undefined` stands for the failure of an earlier answer. Default: a plain
+   * sentence without addresses, keys and advice for the operator, who has the cause in the log of the server.
+   */
+  readonly failureWords?: (error: EventError | undefined) => string
+}
 
 /**
  * Makes the routes.
@@ -58,7 +66,7 @@ export type Options = Pick<AiSdkUi.Options, "dynamic">
  */
 export const makeWith = (options: Options): Effect.Effect<ReadonlyArray<Route>, never, Runs | Scope.Scope> =>
   Effect.gen(function* () {
-    const runs = yield* Runs
+    const runs = PlainFailures.of(yield* Runs, options.failureWords ?? PlainFailures.plain)
     const chats = yield* Chats.make
     return [...ChatRoutes.make(runs, chats, options), ...AgUiRoutes.make(runs, chats)]
   })

@@ -7,7 +7,6 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
-import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import {
@@ -19,6 +18,7 @@ import {
   StorageFailed,
   Unreadable
 } from "../Session.ts"
+import * as FileFailure from "./FileFailure.ts"
 import * as LineReader from "./LineReader.ts"
 import * as SessionFiles from "./SessionFiles.ts"
 import * as SessionName from "./SessionName.ts"
@@ -231,12 +231,11 @@ const encoder = new TextEncoder()
 
 const failure = (sessionId: string, reason: SessionReason) => new SessionError({ sessionId, reason })
 
-const reasonOf = (operation: string, { reason }: PlatformError): SessionReason => {
-  if (reason._tag === "NotFound") return new NotFound()
-  const cause = Predicate.hasProperty(reason, "cause") ? reason.cause : undefined
-  const detail = cause instanceof Error ? cause.message : (reason.description ?? reason._tag)
-  return new StorageFailed({ operation, detail })
-}
+const reasonOf = (operation: string, error: PlatformError): SessionReason =>
+  // A session that is to be made needs no file, but its folder.
+  error.reason._tag === "NotFound" && operation !== "create"
+    ? new NotFound()
+    : new StorageFailed({ operation, detail: FileFailure.detailOf(error) })
 
 const failing =
   (sessionId: string, operation: string) =>

@@ -4,6 +4,7 @@ import { Agent, AgentEvent, type Approval } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs, Server, UiRoutes } from "effect-agent/server"
 import { MemorySessionStore } from "effect-agent/sessions"
 import type { ScriptedProvider } from "effect-agent/testing"
+import * as PlainFailures from "../../src/server/PlainFailures.ts"
 import * as Routes from "../../src/server/Routes.ts"
 import { listen, serve } from "./http.ts"
 import * as Scripted from "./scripted.ts"
@@ -39,12 +40,13 @@ export const make = ({ asked = "wait", turns = Scripted.script }: Setup = {}) =>
     return { url, guardedUrl, runs }
   })
 
-/** The events of all runs of a session, from its log. */
-export const eventsOf = (runs: Runs.Service, sessionId: string) =>
+/** The events of all runs of a session, from its log, with their failures in the words for end users. */
+export const eventsOf = (all: Runs.Service, sessionId: string) =>
   Effect.gen(function* () {
-    const all = yield* runs.list(sessionId)
+    const runs = PlainFailures.of(all, PlainFailures.plain)
+    const listed = yield* runs.list(sessionId)
     const events: Array<AgentEvent.AgentEvent> = []
-    for (const { runId } of all) {
+    for (const { runId } of listed) {
       const log = yield* Stream.runCollect(yield* runs.events(runId, 0))
       events.push(...log.map(({ event }) => event))
     }

@@ -455,7 +455,7 @@ describe("POST /ag-ui", () => {
           .runAgent({ runId: "run-0" }, { onRunErrorEvent: ({ event }) => void errors.push(event.code) })
           .catch(() => undefined)
       )
-      assert.deepStrictEqual(errors, ["ProviderError"])
+      assert.deepStrictEqual(errors, ["Defect"])
     }).pipe(Effect.scoped)
   )
 })
