@@ -53,9 +53,10 @@ describe.each(pages)("%s", (page) => {
 })
 
 describe("README", () => {
-  it("stays within 900 words, CONTRIBUTING.md within 80 lines", () => {
+  it("stays within 900 words, CONTRIBUTING.md within 80 lines, CHANGELOG.md within 400", () => {
     assert.isAtMost(read("README.md").split(/\s+/).length, 900)
     assert.isAtMost(read("CONTRIBUTING.md").split("\n").length, 80)
+    assert.isAtMost(read("CHANGELOG.md").split("\n").length, 400)
   })
 
   it("leads to each page of docs, and each example is on a page", () => {

@@ -19,7 +19,7 @@ describe("what is published", { timeout: 120_000 }, () => {
   let made = { tarball: "", unpacked: "" }
   beforeAll(async () => {
     made = await Published.publish()
-  }, 120_000)
+  }, 240_000)
 
   const files = () =>
     globSync("**/*", { cwd: made.unpacked, withFileTypes: true }).flatMap((entry) =>
