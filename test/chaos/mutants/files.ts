@@ -221,17 +221,17 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F152",
     without: "the name of a tool is made inert",
-    file: "src/cli/TextOutput.ts",
-    from: "return `${Inert.line(toolName)}: ${summary}${time}`",
-    to: "return `${toolName}: ${summary}${time}`",
+    file: "src/cli/CallLines.ts",
+    from: "${Inert.line(toolName)}: ${summary}${time}`",
+    to: "${toolName}: ${summary}${time}`",
     test: "test/faults/terminal.test.ts"
   },
   {
     fault: "F152",
     without: "a question shows what reorders and hides",
     file: "src/cli/Inert.ts",
-    from: "[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}]/gu",
-    to: "[\\p{Cc}]/gu",
+    from: "[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}]|",
+    to: "[\\p{Cc}]|",
     test: "test/faults/terminal.test.ts"
   },
   {
