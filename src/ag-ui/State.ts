@@ -85,7 +85,7 @@ export const initial = (input: Input): State => ({
 })
 
 /** The ids of the calls of messages. */
-export const callsIn = (messages: ReadonlyArray<AgUiMessage>): CallSet =>
+export const callsIn = (messages: ReadonlyArray<AgUiMessage>): ReadonlySet<string> =>
   messages.flatMap(callsOf).reduce((all, id) => all.with(id), CallSet.empty)
 
 const callsOf = ({ toolCalls }: AgUiMessage): ReadonlyArray<string> =>

@@ -11,9 +11,9 @@ describe("chaos", () => {
         const { figures, violations } = yield* paths.run({ seed: 11, count: 60, say: () => {} })
         assert.deepStrictEqual(violations, [])
         // Otherwise nothing was tried.
-        assert.isAbove(Number(figures["inside all the same"]), 10)
-        assert.isAbove(Number(figures["answered all the same"]), 100)
-        assert.isAbove(Number(figures["swaps"]), 500)
+        assert.isAbove(Number(figures["inside all the same"]), 3)
+        assert.isAbove(Number(figures["answered all the same"]), 50)
+        assert.isAbove(Number(figures["swaps"]), 250)
       }),
     120_000
   )

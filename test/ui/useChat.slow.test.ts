@@ -99,7 +99,7 @@ describe("useChat with a server of an application", () => {
           .addToolApprovalResponse({ id: part?.approval?.id ?? "", approved, reason: "too dear" })
         const booked = approved ? "[booked in Oslo]" : "[book output-denied]"
         yield* until(page, "user: go", `assistant: [4 °C]${booked}Done.`)
-        page.close()
+        yield* Effect.promise(() => page.close())
       }).pipe(Effect.scoped)
     )
 
@@ -126,7 +126,7 @@ describe("useChat with a server of an application", () => {
       yield* until(page, "user: a", "assistant: half", "user: c", asked)
       void page.chat().sendMessage({ text: "d", messageId: first?.id ?? "" })
       yield* until(page, "user: d", "assistant: edited")
-      page.close()
+      yield* Effect.promise(() => page.close())
     }).pipe(Effect.scoped)
   )
 
@@ -152,7 +152,7 @@ describe("useChat with a server of an application", () => {
         const first = yield* reload
         void first.chat().sendMessage({ text: "a" })
         yield* until(first, "user: a", "assistant: half")
-        first.close()
+        yield* Effect.promise(() => first.close())
         const second = yield* reload
         yield* until(second, "user: a", "assistant: half and whole")
         void second.chat().sendMessage({ text: "b" })
@@ -163,7 +163,7 @@ describe("useChat with a server of an application", () => {
           "assistant: [4 °C][book approval-requested]"
         ]
         yield* until(second, ...asked)
-        second.close()
+        yield* Effect.promise(() => second.close())
         const third = yield* reload
         yield* until(third, ...asked)
         const part = third
@@ -173,10 +173,10 @@ describe("useChat with a server of an application", () => {
         void third.chat().addToolApprovalResponse({ id: part?.approval?.id ?? "", approved: true })
         const whole = [...asked.slice(0, 3), "assistant: [4 °C][booked in Oslo]Done."]
         yield* until(third, ...whole)
-        third.close()
+        yield* Effect.promise(() => third.close())
         const fourth = yield* reload
         yield* until(fourth, ...whole)
-        fourth.close()
+        yield* Effect.promise(() => fourth.close())
       }).pipe(Effect.scoped)
   )
 })

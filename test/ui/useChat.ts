@@ -67,9 +67,12 @@ export const open = async <Tools extends Record<string, { input: unknown; output
     },
     /** The lines that the page shows. */
     lines: () => Array.from(dom.window.document.querySelectorAll("li"), ({ textContent }) => textContent),
-    close: () => {
+    /** Leaves no trace of a browser: other tests of this process would take it for one. */
+    close: async () => {
       root.unmount()
+      await tick()
       dom.window.close()
+      for (const name of ["window", "document"]) Reflect.deleteProperty(globalThis, name)
     }
   }
 }

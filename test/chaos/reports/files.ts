@@ -180,7 +180,12 @@ const read = (input: string, files: Files, params: object, right: string | RegEx
 const lines = { f: "a\r\nb\r\n" }
 
 const reads: ReadonlyArray<Row> = [
-  read("of Latin-1", { f: bytes("caf\xe9\n") }, { path: "f" }, '"caf\ufffd"'),
+  read(
+    "of Latin-1",
+    { f: bytes("caf\xe9\n") },
+    { path: "f" },
+    '"caf\ufffd\\n\\n[\ufffd stands for bytes that are no UTF-8.]"'
+  ),
   read("of UTF-16", { f: utf16("\ufeffhello\n") }, { path: "f" }, '"hello\\n\\n[The file is UTF-16 text.]"'),
   read(
     "of UTF-16 without a mark",
