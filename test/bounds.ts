@@ -1,5 +1,5 @@
 /**
- * The bounds that `architecture.test.ts` checks, and every exception from them with its reason. An exception that is no
+ * The bounds that `architecture.slow.test.ts` checks, and every exception from them with its reason. An exception that is no
  * longer needed fails the test: delete its line.
  */
 

@@ -40,7 +40,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/AtomicWrite.ts",
     from: "const temporary = folder.at(`.effect-agent-${crypto.randomUUID()}.tmp`)",
     to: "const temporary = folder.at(name); yield* Effect.ignore(files.remove(temporary))",
-    test: "test/tools/WriteTool.test.ts"
+    test: "test/tools/WriteTool.slow.test.ts"
   },
   {
     fault: "F145",
@@ -48,7 +48,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/AtomicWrite.ts",
     from: "const mode = previous === undefined ? 0o666 : previous.mode & 0o7777",
     to: "const mode = 0o666",
-    test: "test/tools/WriteTool.test.ts"
+    test: "test/tools/WriteTool.slow.test.ts"
   },
   {
     fault: "F145",

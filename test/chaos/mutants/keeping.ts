@@ -8,7 +8,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/sessions/WriterLock.ts",
     from: 'if (yield* ProcessTable.lives({ start: "", ...owner })) return yield* held(owner)',
     to: "",
-    test: "test/sessions/jsonl.test.ts"
+    test: "test/sessions/jsonl.slow.test.ts"
   },
   {
     fault: "at any byte of its last three lines keeps every whole line, and continues on a line of its own",
@@ -256,7 +256,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/sessions/JsonlStorage.ts",
     from: 'flag: "ax", mode: 0o600',
     to: 'flag: "ax"',
-    test: "test/sessions/jsonl.test.ts"
+    test: "test/sessions/jsonl.slow.test.ts"
   },
   {
     fault: "no secret of a run with tools, an agent inside, a person and queues",

@@ -423,7 +423,7 @@ describe("GrepTool", () => {
       )
       assert.isBelow(stretch, 60)
       // Slow machines come to no end in that time either.
-      if (Option.isSome(result)) assert.strictEqual(result.value.text, "No line matches.")
+      if (Option.isSome(result)) assert.match(result.value.text, /^No line matches\./)
     }).pipe(Workspace.provide)
   )
 
