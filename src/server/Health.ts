@@ -10,14 +10,13 @@ import * as SessionProblem from "./SessionProblem.ts"
 /** The time that the store has to answer. */
 const limit = "2 seconds"
 
-/** No session has this id: those begin with a letter or a digit. */
-const sessionId = "_health"
-
 /**
  * Makes the probe of a store, which writes a line and removes it. All that ask at one time share one write, also where a database that does
  * not answer holds it for long.
  */
 export const probe = (logs: Logs): Effect.Effect<void, Problem.StorageUnavailable> => {
+  // No session has this id, whatever ids clients choose: its removal would take the runs of a session.
+  const sessionId = `_health-${crypto.randomUUID()}`
   const write = Effect.andThen(logs.addKey(sessionId, "{}"), logs.remove(sessionId))
   let running: Deferred.Deferred<void, RunLogError> | undefined
   const shared = Effect.suspend(() => {
