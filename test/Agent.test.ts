@@ -145,7 +145,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("shows the answer being said, and its state at boundaries only", () =>
+  it.effect("shows the answer being said, and its state at boundaries only (rows 63, 164, 190)", () =>
     Effect.gen(function* () {
       const halfway = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
@@ -169,7 +169,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("folding its events gives its state", () =>
+  it.effect("folding its events gives its state (row 63)", () =>
     Effect.gen(function* () {
       const provider = yield* ScriptedProvider.make([
         ScriptedProvider.toolCall("say", {}),
@@ -186,25 +186,27 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("never lets a reader of its events slow it down, and counts what such a reader lost", () =>
-    Effect.gen(function* () {
-      const provider = yield* ScriptedProvider.make([
-        ScriptedProvider.text(Array.from({ length: 2_000 }, () => "x")),
-        ScriptedProvider.text("ok")
-      ])
-      const agent = yield* Agent.make({ model: "m" }).pipe(Effect.provide(provider.layer))
-      const stuck = yield* Latch.make(false)
-      yield* agent.events.pipe(
-        Stream.runForEach(() => stuck.await),
-        Effect.forkScoped({ startImmediately: true })
-      )
-      yield* agent.prompt("hi")
-      assert.isAbove(yield* agent.droppedEvents, 500)
-    })
+  it.effect(
+    "never lets a reader of its events slow it down, and counts what such a reader lost (row 68)",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* ScriptedProvider.make([
+          ScriptedProvider.text(Array.from({ length: 2_000 }, () => "x")),
+          ScriptedProvider.text("ok")
+        ])
+        const agent = yield* Agent.make({ model: "m" }).pipe(Effect.provide(provider.layer))
+        const stuck = yield* Latch.make(false)
+        yield* agent.events.pipe(
+          Stream.runForEach(() => stuck.await),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        yield* agent.prompt("hi")
+        assert.isAbove(yield* agent.droppedEvents, 500)
+      })
   )
 
   it.effect(
-    "resumes from a tail the model has not answered, from unanswered calls, and from its queues",
+    "resumes from a tail the model has not answered, from unanswered calls, and from its queues (row 195)",
     () =>
       Effect.gen(function* () {
         const provider = yield* ScriptedProvider.make([
@@ -261,7 +263,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("changes model and tools in mid-run, from the next turn", () =>
+  it.effect("changes model and tools in mid-run, from the next turn (row 145)", () =>
     Effect.gen(function* () {
       const { began, go, tool } = yield* gated
       const provider = yield* ScriptedProvider.make([
@@ -331,7 +333,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("keeps a started run for its scope, and ends it with its scope", () =>
+  it.effect("keeps a started run for its scope, and ends it with its scope (rows 194, 206)", () =>
     Effect.gen(function* () {
       const { began, tool } = yield* gated
       const provider = yield* ScriptedProvider.make([ScriptedProvider.toolCall("gated", {})])
@@ -347,7 +349,7 @@ describe("Agent", () => {
     })
   )
 
-  it.effect("stands behind a tag of your own", () =>
+  it.effect("stands behind a tag of your own (row 206)", () =>
     Effect.gen(function* () {
       class Coder extends Context.Service<Coder, Agent.Agent>()("test/Coder") {}
       const provider = yield* ScriptedProvider.make([ScriptedProvider.text("ok")])

@@ -66,7 +66,7 @@ const resultText = (messages: ReadonlyArray<Message.Message>) =>
   messages.flatMap((message) => (message.role === "toolResult" ? [Message.textOf(message)] : []))
 
 describe("Loop", () => {
-  it.effect("streams the pieces of an answer, then ends once", () =>
+  it.effect("streams the pieces of an answer, then ends once (row 54)", () =>
     Effect.gen(function* () {
       const { events } = yield* run([ScriptedProvider.text(["Hel", "lo"])])
       const pieces = events.filter(AgentEvent.isTextDelta).map((event) => event.delta.delta)
@@ -76,7 +76,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("sends a tool's result back to the model", () =>
+  it.effect("sends a tool's result back to the model (row 70)", () =>
     Effect.gen(function* () {
       const { requests, view } = yield* run([
         ScriptedProvider.toolCall("add", { a: 2, b: 3 }),
@@ -87,38 +87,40 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("tells the model of an unknown tool, bad arguments, broken JSON and a failure, and goes on", () =>
-    Effect.gen(function* () {
-      const moody = Tool.make({
-        name: "moody",
-        description: "Fails.",
-        execute: () => Effect.fail("not today")
+  it.effect(
+    "tells the model of an unknown tool, bad arguments, broken JSON and a failure, and goes on (rows 251, 261)",
+    () =>
+      Effect.gen(function* () {
+        const moody = Tool.make({
+          name: "moody",
+          description: "Fails.",
+          execute: () => Effect.fail("not today")
+        })
+        const { events, requests } = yield* run(
+          [
+            ScriptedProvider.turn(
+              Step.toolCall("nope", {}),
+              Step.toolCall("add", { a: "x", b: 3 }),
+              Step.rawToolCall("add", ['{"a":']),
+              Step.toolCall("moody", {}),
+              Step.finish("toolUse")
+            ),
+            ScriptedProvider.text("I see")
+          ],
+          { tools: [add, moody] }
+        )
+        assert.deepStrictEqual(outcomes(events), [
+          "unknownTool",
+          "invalidArguments",
+          "invalidArguments",
+          "error"
+        ])
+        const [unknown, bad, broken, failed] = resultText(requests[1]?.messages ?? [])
+        assert.include(unknown, "not found")
+        assert.include(bad, '"a"')
+        assert.include(broken, "not valid JSON")
+        assert.strictEqual(failed, "not today")
       })
-      const { events, requests } = yield* run(
-        [
-          ScriptedProvider.turn(
-            Step.toolCall("nope", {}),
-            Step.toolCall("add", { a: "x", b: 3 }),
-            Step.rawToolCall("add", ['{"a":']),
-            Step.toolCall("moody", {}),
-            Step.finish("toolUse")
-          ),
-          ScriptedProvider.text("I see")
-        ],
-        { tools: [add, moody] }
-      )
-      assert.deepStrictEqual(outcomes(events), [
-        "unknownTool",
-        "invalidArguments",
-        "invalidArguments",
-        "error"
-      ])
-      const [unknown, bad, broken, failed] = resultText(requests[1]?.messages ?? [])
-      assert.include(unknown, "not found")
-      assert.include(bad, '"a"')
-      assert.include(broken, "not valid JSON")
-      assert.strictEqual(failed, "not today")
-    })
   )
 
   it.effect("coerces scalars where nothing is invented", () =>
@@ -131,7 +133,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("survives a tool that dies, and keeps the cause out of the answer", () =>
+  it.effect("survives a tool that dies, and keeps the cause out of the answer (rows 162, 261)", () =>
     Effect.gen(function* () {
       const broken = Tool.make({
         name: "broken",
@@ -149,7 +151,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("runs calls side by side, and answers them in the order they were made", () =>
+  it.effect("runs calls side by side, and answers them in the order they were made (row 152)", () =>
     Effect.gen(function* () {
       const began = yield* Latch.make(false)
       const slow = Tool.make({
@@ -181,7 +183,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("runs calls one after another when told to, or when one tool insists", () =>
+  it.effect("runs calls one after another when told to, or when one tool insists (row 153)", () =>
     Effect.gen(function* () {
       const order: Array<string> = []
       const named = (name: string, executionMode?: "sequential") =>
@@ -224,7 +226,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("fails typed when the provider fails, and keeps what was said", () =>
+  it.effect("fails typed when the provider fails, and keeps what was said (rows 244, 245)", () =>
     Effect.gen(function* () {
       const { events, exit, view } = yield* run([
         ScriptedProvider.turn(Step.text("Hel"), Step.fail(new ProviderError.Overloaded({ detail: "busy" })))
@@ -240,7 +242,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("takes an answer without an end for a failure, and runs none of its calls", () =>
+  it.effect("takes an answer without an end for a failure, and runs none of its calls (rows 60, 75)", () =>
     Effect.gen(function* () {
       const { events, exit } = yield* run([
         ScriptedProvider.turn(Step.toolCall("add", { a: 1, b: 1 }), Step.eof)
@@ -315,7 +317,7 @@ describe("Loop", () => {
     })
   )
 
-  it.effect("makes a slow reader slow the model", () =>
+  it.effect("makes a slow reader slow the model (row 68)", () =>
     Effect.gen(function* () {
       let said = 0
       const chatty = Provider.Provider.of({

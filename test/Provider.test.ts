@@ -46,7 +46,7 @@ describe("Provider", () => {
   )
 
   describe("decorate", () => {
-    it.effect("two providers with the same decorator in one app each keep their own", () =>
+    it.effect("two providers with the same decorator in one app each keep their own (row 254)", () =>
       Effect.gen(function* () {
         const ids = yield* Effect.all([
           Effect.provide(idOf, shout(named("a"))),

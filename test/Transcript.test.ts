@@ -35,7 +35,7 @@ describe("Transcript", () => {
       assert.isTrue(repaired[2]?.role === "toolResult" && repaired[2].isError)
     })
 
-    it("drops failed answers, their results, orphans and doubles, and puts results in order", () => {
+    it("drops failed answers, their results, orphans and doubles, and puts results in order (row 47)", () => {
       const failed = Message.assistant([call("x")], { stopReason: "aborted" })
       const messages = [
         result("q"),

@@ -12,7 +12,7 @@ const encodeUsage = Schema.encodeEffect(Schema.fromJsonString(Usage.Usage))
 const claimed = (usage: Partial<Usage.Usage>): Usage.Usage => ({ ...Usage.zero, ...usage })
 
 describe("Usage", () => {
-  it("keeps what can be counted, as it is", () => {
+  it("keeps what can be counted, as it is (row 18)", () => {
     const usage = Usage.make({ input: 3, output: 4, cacheRead: 1, reasoning: 2, cost: 0.25 })
     assert.deepStrictEqual(usage, {
       input: 3,
@@ -49,7 +49,7 @@ describe("Usage", () => {
     assert.strictEqual(Usage.sane(claimed({ cost: 0, input: -1 })).cost, 0)
   })
 
-  it("takes a total that is none as the sum of input and output", () => {
+  it("takes a total that is none as the sum of input and output (row 18)", () => {
     for (const total of [NaN, -7, -Infinity]) {
       assert.strictEqual(Usage.sane(claimed({ input: 3, output: 4, total })).total, 7)
     }

@@ -99,7 +99,7 @@ describe("ModelEvent.append", () => {
   const reply = (events: ReadonlyArray<ModelEvent.ModelEvent>) =>
     events.reduce(ModelEvent.append, ModelEvent.emptyReply)
 
-  it("joins interleaved blocks by their index", () => {
+  it("joins interleaved blocks by their index (row 8)", () => {
     const { content } = reply([
       { _tag: "ToolCallStart", contentIndex: 0, id: "a", name: "x" },
       { _tag: "ToolCallStart", contentIndex: 1, id: "b", name: "y" },
@@ -115,7 +115,7 @@ describe("ModelEvent.append", () => {
     ])
   })
 
-  it("keeps an open block, and gives an unfinished call no params", () => {
+  it("keeps an open block, and gives an unfinished call no params (row 8)", () => {
     const { content } = reply([
       { _tag: "TextDelta", contentIndex: 0, delta: "Hel" },
       { _tag: "ToolCallStart", contentIndex: 1, id: "a", name: "x" },
@@ -132,7 +132,7 @@ describe("ModelEvent.append", () => {
     assert.deepStrictEqual(told, ModelEvent.emptyReply)
   })
 
-  it("reads no arguments as none, and broken ones as unknown", () => {
+  it("reads no arguments as none, and broken ones as unknown (row 8)", () => {
     assert.deepStrictEqual(ModelEvent.parseArguments("  "), {})
     assert.strictEqual(ModelEvent.parseArguments('{"a":'), undefined)
   })

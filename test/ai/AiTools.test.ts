@@ -117,7 +117,7 @@ describe("AiTools.fromToolkit", () => {
     )
   )
 
-  it.effect("runs handlers with their services, in a session", () =>
+  it.effect("runs handlers with their services, in a session (rows 146, 268)", () =>
     Effect.gen(function* () {
       const provider = ScriptedProvider.layer([
         ScriptedProvider.toolCalls(

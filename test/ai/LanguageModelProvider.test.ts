@@ -54,7 +54,7 @@ describe("LanguageModelProvider", () => {
       execute: ({ a, b }) => Effect.succeed(a + b)
     })
 
-    it.effect("runs the tools a model calls, and sends it their results", () =>
+    it.effect("runs the tools a model calls, and sends it their results (row 268)", () =>
       Effect.gen(function* () {
         const model = Fake.make(
           [

@@ -22,7 +22,7 @@ const Kit = Toolkit.make(Add)
 const KitLive = Kit.toLayer({ add: ({ a, b }) => Effect.succeed(a + b) })
 
 describe("ProviderLanguageModel", () => {
-  it.effect("generates text, with what it cost", () =>
+  it.effect("generates text, with what it cost (row 268)", () =>
     Effect.gen(function* () {
       const { layer, requests } = yield* on(
         ScriptedProvider.text(["Hel", "lo"], { usage: { input: 9, output: 3, cacheRead: 4, reasoning: 1 } })

@@ -22,7 +22,7 @@ const tools = (coercion?: boolean): ReadonlyArray<Tool.Any["decode"]> => {
 }
 
 describe("coercion of arguments", () => {
-  it.effect("is on by default", () =>
+  it.effect("is on by default (row 159)", () =>
     Effect.gen(function* () {
       for (const decode of tools()) {
         assert.deepStrictEqual(yield* decode({ n: "41" }), { n: 41 })
@@ -32,7 +32,7 @@ describe("coercion of arguments", () => {
   )
 
   it.effect(
-    "can be switched off: what is right decodes, and anything else is a fault that names its place",
+    "can be switched off: what is right decodes, and anything else is a fault that names its place (row 159)",
     () =>
       Effect.gen(function* () {
         for (const decode of tools(false)) {

@@ -22,7 +22,7 @@ const stalled = Effect.gen(function* () {
 describe("Control", () => {
   describe("cancel", () => {
     it.effect(
-      "T13 while the last answer is on its way makes the run cancelled, and keeps what was said",
+      "T13 while the last answer is on its way makes the run cancelled, and keeps what was said (rows 214, 216)",
       () =>
         Effect.gen(function* () {
           const { began, turn } = yield* stalled
@@ -43,7 +43,7 @@ describe("Control", () => {
     )
 
     it.effect(
-      "T21 D1 D3 during tool 1 of 2 runs neither the other nor the model, and answers both calls",
+      "T21 D1 D3 during tool 1 of 2 runs neither the other nor the model, and answers both calls (row 163)",
       () =>
         Effect.gen(function* () {
           const { began, tool } = yield* gated
@@ -83,7 +83,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T398 answers running and queued calls alike when one runs at a time", () =>
+    it.effect("T398 answers running and queued calls alike when one runs at a time (row 163)", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* gated
         const script = yield* agent([calls("gated", "a", "b")], {
@@ -101,7 +101,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("D2 leaves queued messages where they are, whenever it comes", () =>
+    it.effect("D2 leaves queued messages where they are, whenever it comes (row 218)", () =>
       Effect.gen(function* () {
         for (const when of ["TurnEnd", "ToolExecutionEnd", "MessageEnd", "RunStart"] as const) {
           const script = yield* agent([call("a"), done], { tools: [say("a")] })
@@ -144,7 +144,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("D40 says why: in its event, and in the answer it cut", () =>
+    it.effect("D40 says why: in its event, and in the answer it cut (row 215)", () =>
       Effect.gen(function* () {
         const { began, turn } = yield* stalled
         const script = yield* agent([turn])
@@ -161,7 +161,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("at any event ends the run cancelled, once, with everything balanced", () =>
+    it.effect("at any event ends the run cancelled, once, with everything balanced (row 214)", () =>
       Effect.gen(function* () {
         const script = [
           ScriptedProvider.turn(
@@ -207,7 +207,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T376 between two turns, in a hook, begins no other turn", () =>
+    it.effect("T376 between two turns, in a hook, begins no other turn (row 216)", () =>
       Effect.gen(function* () {
         for (const point of [Hook.prepareNextTurn, Hook.shouldStopAfterTurn]) {
           const script = yield* agent([call("a"), done], { tools: [say("a")] })
@@ -474,7 +474,7 @@ describe("Control", () => {
       return { ...one, asked, state, result: yield* Fiber.join(run) }
     })
 
-    it.effect("T41 T212 holds the run at its next gate, shows it, and goes on", () =>
+    it.effect("T41 T212 holds the run at its next gate, shows it, and goes on (rows 212, 213)", () =>
       Effect.gen(function* () {
         const { asked, events, result, state } = yield* resumed(
           [call("a"), done],
@@ -533,7 +533,26 @@ describe("Control", () => {
       })
     )
 
-    it.effect("asked for twice holds once, for its first reason", () =>
+    it.effect("after the first of two sequential tools holds the second (row 167)", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([calls("a", "b"), done], {
+          tools: [say("a"), say("b")],
+          toolExecution: "sequential"
+        })
+        const invoked = () => ofTag(script.events, "ToolInvoked").map(({ toolName }) => toolName)
+        const held: Array<ReadonlyArray<string>> = []
+        yield* script.agent.subscribe((event) => {
+          if (event._tag === "ToolExecutionEnd" && event.toolName === "a") return script.agent.pause()
+          if (event._tag !== "RunPaused") return Effect.void
+          held.push(invoked())
+          return Effect.orDie(script.agent.resume())
+        })
+        yield* script.agent.prompt("hi")
+        assert.deepStrictEqual([held, invoked()], [[["a"]], ["a", "b"]])
+      })
+    )
+
+    it.effect("asked for twice holds once, for its first reason (row 212)", () =>
       Effect.gen(function* () {
         let reasons = 0
         const paused = yield* Latch.make(false)
@@ -557,16 +576,18 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T221 of an idle agent is nothing, and resuming one that is not paused names continue", () =>
-      Effect.gen(function* () {
-        const script = yield* agent([done])
-        yield* script.agent.pause("early")
-        const error = yield* Effect.flip(script.agent.resume())
-        assert.strictEqual(error._tag, "NotPaused")
-        assert.include(error.message, "continue")
-        assert.strictEqual((yield* script.agent.prompt("hi")).status, "completed")
-        assert.notInclude(tags(script.events), "RunPaused")
-      })
+    it.effect(
+      "T221 of an idle agent is nothing, and resuming one that is not paused names continue (rows 213, 221)",
+      () =>
+        Effect.gen(function* () {
+          const script = yield* agent([done])
+          yield* script.agent.pause("early")
+          const error = yield* Effect.flip(script.agent.resume())
+          assert.strictEqual(error._tag, "NotPaused")
+          assert.include(error.message, "continue")
+          assert.strictEqual((yield* script.agent.prompt("hi")).status, "completed")
+          assert.notInclude(tags(script.events), "RunPaused")
+        })
     )
 
     it.effect("taken back before the gate is never seen", () =>
@@ -653,7 +674,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T122 by a hook, then cancelled: nothing is consumed", () =>
+    it.effect("T122 by a hook, then cancelled: nothing is consumed (row 219)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done], {
           hooks: [Hook.pauseCheck(() => Effect.succeed({ shouldPause: true }))]
@@ -687,32 +708,34 @@ describe("Control", () => {
   })
 
   describe("waiting", () => {
-    it.effect("T490 for idle is over for everybody when the last subscriber has heard of the end", () =>
-      Effect.gen(function* () {
-        const { began, go, tool } = yield* gated
-        const script = yield* agent([call("gated"), done], { tools: [tool] })
-        const order: Array<string> = []
-        yield* script.agent.subscribe(({ _tag }) =>
-          _tag === "RunEnd"
-            ? Effect.andThen(
-                settle(),
-                Effect.sync(() => void order.push("heard"))
-              )
-            : Effect.void
-        )
-        yield* script.agent.start("hi")
-        yield* began.await
-        const waiters = yield* Effect.forEach(range(3), () =>
-          script.agent.waitForIdle.pipe(
-            Effect.andThen(Effect.sync(() => void order.push("idle"))),
-            Effect.forkChild({ startImmediately: true })
+    it.effect(
+      "T490 for idle is over for everybody when the last subscriber has heard of the end (rows 104, 202)",
+      () =>
+        Effect.gen(function* () {
+          const { began, go, tool } = yield* gated
+          const script = yield* agent([call("gated"), done], { tools: [tool] })
+          const order: Array<string> = []
+          yield* script.agent.subscribe(({ _tag }) =>
+            _tag === "RunEnd"
+              ? Effect.andThen(
+                  settle(),
+                  Effect.sync(() => void order.push("heard"))
+                )
+              : Effect.void
           )
-        )
-        yield* go.open
-        yield* Fiber.joinAll(waiters)
-        assert.deepStrictEqual(order, ["heard", "idle", "idle", "idle"])
-        assert.strictEqual(script.agent.state.getUnsafe().phase, "idle")
-      })
+          yield* script.agent.start("hi")
+          yield* began.await
+          const waiters = yield* Effect.forEach(range(3), () =>
+            script.agent.waitForIdle.pipe(
+              Effect.andThen(Effect.sync(() => void order.push("idle"))),
+              Effect.forkChild({ startImmediately: true })
+            )
+          )
+          yield* go.open
+          yield* Fiber.joinAll(waiters)
+          assert.deepStrictEqual(order, ["heard", "idle", "idle", "idle"])
+          assert.strictEqual(script.agent.state.getUnsafe().phase, "idle")
+        })
     )
 
     it.effect("T537 T543 for a started run gives everybody its result, also when it is over", () =>
@@ -742,7 +765,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T463 for idle may be given up, and the run goes on", () =>
+    it.effect("T463 for idle may be given up, and the run goes on (row 202)", () =>
       Effect.gen(function* () {
         const { began, go, tool } = yield* gated
         const script = yield* agent([call("gated"), done], { tools: [tool] })

@@ -155,7 +155,7 @@ describe("maxCost", () => {
     return reason?._tag === "LimitExceeded" ? [reason.limit, reason.value] : reason?._tag
   }
 
-  it.effect("ends a run by the prices of the service", () =>
+  it.effect("ends a run by the prices of the service (row 174)", () =>
     Effect.gen(function* () {
       const script = [
         calling("one", { input: 3 }),

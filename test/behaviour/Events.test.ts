@@ -136,7 +136,7 @@ const disturbed = Effect.fnUntraced(function* (wanted: Case) {
 
 describe("Events", () => {
   it.effect(
-    "T32 are ordered, paired and complete in every run, and each call has exactly one result",
+    "T32 are ordered, paired and complete in every run, and each call has exactly one result (row 69)",
     () =>
       Effect.gen(function* () {
         const checked = yield* Arbitrary.checkEffect(
@@ -160,7 +160,7 @@ describe("Events", () => {
     20_000
   )
 
-  it.effect("T18 turns are numbered from 1, in the stream as for a subscriber", () =>
+  it.effect("T18 turns are numbered from 1, in the stream as for a subscriber (rows 71, 72)", () =>
     Effect.gen(function* () {
       const script = [ScriptedProvider.toolCall("a", {}), ScriptedProvider.toolCall("a", {}), done]
       const { events } = yield* play(script, { tools: [say("a")] })
@@ -192,7 +192,7 @@ describe("Events", () => {
     })
   )
 
-  it.effect("survive JSON, each of them", () =>
+  it.effect("survive JSON, each of them (row 235)", () =>
     Effect.gen(function* () {
       const codec = Schema.toCodecJson(AgentEvent.AgentEvent)
       const all = [
@@ -245,6 +245,39 @@ describe("Events", () => {
         const { events } = yield* one
         assert.deepStrictEqual(Invariants.broken(events), [])
         assert.strictEqual(status(events), "failed")
+      }
+    })
+  )
+
+  it.effect(
+    "a model call that fails gives an empty answer with its error, then the ends of turn and run (row 205)",
+    () =>
+      Effect.gen(function* () {
+        const busy = new ProviderError.Overloaded({ detail: "busy" })
+        const { events, view } = yield* play([ScriptedProvider.fail(busy)])
+        assert.deepStrictEqual(tags(events).slice(-6), [
+          "MessageStart",
+          "MessageEnd",
+          "ModelCallError",
+          "TurnEnd",
+          "RunError",
+          "RunEnd"
+        ])
+        const [, answer] = view.messages
+        assert.deepInclude(answer, { role: "assistant", stopReason: "error", content: [] })
+        assert.include(answer?.role === "assistant" ? answer.errorMessage : "", "busy")
+      })
+  )
+
+  it.effect("a failure says whether another run may succeed (row 246)", () =>
+    Effect.gen(function* () {
+      const reasons = [
+        new ProviderError.Overloaded({ detail: "busy" }),
+        new ProviderError.Unauthenticated({ detail: "no" })
+      ]
+      for (const reason of reasons) {
+        const { events } = yield* play([ScriptedProvider.fail(reason)])
+        assert.strictEqual(ofTag(events, "RunError")[0]?.retryable, reason._tag === "Overloaded")
       }
     })
   )
@@ -340,7 +373,7 @@ describe("Events", () => {
   )
 
   it.effect(
-    "a subscriber's work is done before the next event, and before the tools of an answer begin",
+    "a subscriber's work is done before the next event, and before the tools of an answer begin (row 103)",
     () =>
       Effect.gen(function* () {
         const order: Array<string> = []

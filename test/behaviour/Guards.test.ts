@@ -41,7 +41,7 @@ const guarded = Effect.fnUntraced(function* (...hooks: ReadonlyArray<Hook.Runnab
 })
 
 describe("Guards", () => {
-  it.effect("T01 one rejection rejects, wherever it stands among approvals", () =>
+  it.effect("T01 one rejection rejects, wherever it stands among approvals (rows 116, 117)", () =>
     Effect.gen(function* () {
       for (const hooks of [
         [no, yes],
@@ -77,7 +77,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T02 a guard that fails or dies rejects", () =>
+  it.effect("T02 a guard that fails or dies rejects (row 118)", () =>
     Effect.gen(function* () {
       const broken = [
         Hook.approveTool(() => Effect.fail("offline")),
@@ -108,7 +108,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T02 an approval that takes longer than its time limit rejects", () =>
+  it.effect("T02 an approval that takes longer than its time limit rejects (row 118)", () =>
     Effect.gen(function* () {
       const asked = yield* Latch.make(false)
       const { count, tool } = counted()
@@ -128,7 +128,7 @@ describe("Guards", () => {
   )
 
   it.effect(
-    "T02 a guard disabled after three failures in a row is not asked any more, and still rejects",
+    "T02 a guard disabled after three failures in a row is not asked any more, and still rejects (row 118)",
     () =>
       Effect.gen(function* () {
         for (const point of ["approveTool", "beforeTool"] as const) {
@@ -265,7 +265,7 @@ describe("Guards", () => {
   )
 
   it.effect(
-    "T08 T09 a skip stands in for the tool, also with 0, false and null, in every form of a run",
+    "T08 T09 a skip stands in for the tool, also with 0, false and null, in every form of a run (row 115)",
     () =>
       Effect.gen(function* () {
         const results: ReadonlyArray<Schema.Json> = [0, false, null, "", { a: 1 }]
@@ -295,7 +295,7 @@ describe("Guards", () => {
       })
   )
 
-  it.effect("a skip without a result says nothing, and its ToolOutput is taken as it is", () =>
+  it.effect("a skip without a result says nothing, and its ToolOutput is taken as it is (row 115)", () =>
     Effect.gen(function* () {
       const nothing = yield* guarded(Hook.beforeTool(() => Effect.succeed({ skip: true })))
       assert.strictEqual(nothing.told, "")
@@ -312,7 +312,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("nobody approves, and nothing reviews, what will not run", () =>
+  it.effect("nobody approves, and nothing reviews, what will not run (rows 115, 119)", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const { events } = yield* play(
@@ -352,7 +352,7 @@ describe("Guards", () => {
   )
 
   it.effect(
-    "all beforeTool hooks come before any approval, params flow through both, and are decoded again",
+    "all beforeTool hooks come before any approval, params flow through both, and are decoded again (row 123)",
     () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
@@ -378,7 +378,7 @@ describe("Guards", () => {
       })
   )
 
-  it.effect("an approval that changes params to what the tool does not take leaves it undone", () =>
+  it.effect("an approval that changes params to what the tool does not take leaves it undone (row 116)", () =>
     Effect.gen(function* () {
       const { events } = yield* play([ScriptedProvider.toolCall("echo", { n: 1 }), done], {
         tools: [echo],
@@ -388,7 +388,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T103 a guard sees the answer that makes the call at the end of the transcript", () =>
+  it.effect("T103 a guard sees the answer that makes the call at the end of the transcript (row 103)", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const { view } = yield* play([ScriptedProvider.toolCall("act", {}, { id: "x" }), done], {
@@ -406,7 +406,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("a block says its reason and may end the run", () =>
+  it.effect("a block says its reason and may end the run (rows 120, 161)", () =>
     Effect.gen(function* () {
       const { events, view } = yield* play([call("act")], {
         tools: [counted().tool],

@@ -133,21 +133,23 @@ describe("HookManager.MaxHooksPerPoint", () => {
   const defectOf = (exit: Exit.Exit<unknown, unknown>) =>
     Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
 
-  it.effect("is how many hooks a point of an agent may have, those of layers around it included", () =>
-    Effect.gen(function* () {
-      const one = yield* Agent.make({ model: "m", hooks: [hook] }).pipe(
-        Effect.provide([ScriptedProvider.layer([]), HookManager.layer(hook)]),
-        Effect.provide(three)
-      )
-      const third = yield* one.hooks.register(hook)
-      const fault = defectOf(yield* Effect.exit(one.hooks.register(hook)))
-      assert.instanceOf(fault, HookManager.TooManyHooks)
-      assert.include(String(fault), "Too many hooks for afterModel (max: 3). Unregister one, or raise")
-      yield* one.hooks.register(Hook.beforeModel(() => Effect.void))
-      yield* one.hooks.unregister(third)
-      yield* one.hooks.register(hook)
-      assert.strictEqual(one.hooks.list().length, 4)
-    })
+  it.effect(
+    "is how many hooks a point of an agent may have, those of layers around it included (row 124)",
+    () =>
+      Effect.gen(function* () {
+        const one = yield* Agent.make({ model: "m", hooks: [hook] }).pipe(
+          Effect.provide([ScriptedProvider.layer([]), HookManager.layer(hook)]),
+          Effect.provide(three)
+        )
+        const third = yield* one.hooks.register(hook)
+        const fault = defectOf(yield* Effect.exit(one.hooks.register(hook)))
+        assert.instanceOf(fault, HookManager.TooManyHooks)
+        assert.include(String(fault), "Too many hooks for afterModel (max: 3). Unregister one, or raise")
+        yield* one.hooks.register(Hook.beforeModel(() => Effect.void))
+        yield* one.hooks.unregister(third)
+        yield* one.hooks.register(hook)
+        assert.strictEqual(one.hooks.list().length, 4)
+      })
   )
 
   it.effect("counts those of a layer, and is Infinity by default", () =>
@@ -171,7 +173,7 @@ describe("the guards of the calls of one answer", () => {
       })
     )
 
-  it.effect("are all asked before any tool of the answer runs", () =>
+  it.effect("are all asked before any tool of the answer runs (row 152)", () =>
     Effect.gen(function* () {
       const steps: Array<string> = []
       const note = (step: string) => Effect.sync(() => void steps.push(step))

@@ -314,7 +314,7 @@ describe("each point", () => {
     for (const point of Object.keys(Hook.points)) assert.isFunction(constructors[point], point)
   })
 
-  it.effect("is called in a run that comes by it", () =>
+  it.effect("is called in a run that comes by it (rows 108, 109, 110)", () =>
     Effect.gen(function* () {
       const called = new Set<string>()
       const isPoint = (name: string): name is Hook.Point => name in Hook.points

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Latch, Layer } from "effect"
-import { Hook, HookManager, Loop, Message, RunOptions, Tool, ToolRegistry } from "effect-agent"
+import { Hook, HookManager, Loop, Message, ProviderError, RunOptions, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as Invariants from "./invariants.ts"
@@ -37,7 +37,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T03 registered once fire in every run of the agent", () =>
+  it.effect("T03 registered once fire in every run of the agent (row 131)", () =>
     Effect.gen(function* () {
       const fired: Array<string> = []
       const fire = (name: string) => Effect.sync(() => fired.push(name)).pipe(Effect.asVoid)
@@ -54,7 +54,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T16 one function at two points is disabled at the one where it fails", () =>
+  it.effect("T16 one function at two points is disabled at the one where it fails (row 130)", () =>
     Effect.gen(function* () {
       let before = 0
       let after = 0
@@ -82,32 +82,34 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T78 run one after another, in the order they were registered, layers around first", () =>
-    Effect.gen(function* () {
-      const order: Array<string> = []
-      const named = (name: string) =>
-        Hook.beforeModel(() =>
-          Effect.gen(function* () {
-            order.push(`${name} in`)
-            yield* Effect.yieldNow
-            order.push(`${name} out`)
-          })
+  it.effect(
+    "T78 run one after another, in the order they were registered, layers around first (row 125)",
+    () =>
+      Effect.gen(function* () {
+        const order: Array<string> = []
+        const named = (name: string) =>
+          Hook.beforeModel(() =>
+            Effect.gen(function* () {
+              order.push(`${name} in`)
+              yield* Effect.yieldNow
+              order.push(`${name} out`)
+            })
+          )
+        const provider = yield* ScriptedProvider.make([done])
+        yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
+          Effect.provide([provider.layer, ToolRegistry.layer()]),
+          Effect.provide(HookManager.layer(named("inner"), named("innermost"))),
+          Effect.provide(HookManager.layer(named("outer")))
         )
-      const provider = yield* ScriptedProvider.make([done])
-      yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
-        Effect.provide([provider.layer, ToolRegistry.layer()]),
-        Effect.provide(HookManager.layer(named("inner"), named("innermost"))),
-        Effect.provide(HookManager.layer(named("outer")))
-      )
-      assert.deepStrictEqual(order, [
-        "outer in",
-        "outer out",
-        "inner in",
-        "inner out",
-        "innermost in",
-        "innermost out"
-      ])
-    })
+        assert.deepStrictEqual(order, [
+          "outer in",
+          "outer out",
+          "inner in",
+          "inner out",
+          "innermost in",
+          "innermost out"
+        ])
+      })
   )
 
   it.effect(
@@ -154,7 +156,7 @@ describe("Hooks", () => {
       })
   )
 
-  it.effect("T88 share the metadata of their run, and nothing with other runs", () =>
+  it.effect("T88 share the metadata of their run, and nothing with other runs (row 223)", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const script = yield* agent([call("a"), done, done], {
@@ -178,7 +180,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T83 have five seconds each by default, then are stopped, and the run goes on", () =>
+  it.effect("T83 have five seconds each by default, then are stopped, and the run goes on (row 127)", () =>
     Effect.gen(function* () {
       const asked = yield* Latch.make(false)
       let stopped = false
@@ -202,22 +204,24 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T83 have the time the options give them, and one that ignores its end is left behind", () =>
-    Effect.gen(function* () {
-      const asked = yield* Latch.make(false)
-      const run = yield* Effect.forkChild(
-        play([done], {
-          hooks: [Hook.beforeModel(() => Effect.andThen(asked.open, Effect.uninterruptible(Effect.never)))],
-          options: { hookTimeout: "1 minute" }
-        })
-      )
-      yield* asked.await
-      yield* TestClock.adjust("1 minute")
-      assert.isUndefined(run.pollUnsafe())
-      yield* TestClock.adjust("100 millis")
-      const { view } = yield* Fiber.join(run)
-      assert.strictEqual(view.status, "completed")
-    })
+  it.effect(
+    "T83 have the time the options give them, and one that ignores its end is left behind (row 127)",
+    () =>
+      Effect.gen(function* () {
+        const asked = yield* Latch.make(false)
+        const run = yield* Effect.forkChild(
+          play([done], {
+            hooks: [Hook.beforeModel(() => Effect.andThen(asked.open, Effect.uninterruptible(Effect.never)))],
+            options: { hookTimeout: "1 minute" }
+          })
+        )
+        yield* asked.await
+        yield* TestClock.adjust("1 minute")
+        assert.isUndefined(run.pollUnsafe())
+        yield* TestClock.adjust("100 millis")
+        const { view } = yield* Fiber.join(run)
+        assert.strictEqual(view.status, "completed")
+      })
   )
 
   it.effect("need services, which become requirements; the caller's win over those of registration", () =>
@@ -238,7 +242,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T267 come and go in mid-run: from their next point on", () =>
+  it.effect("T267 come and go in mid-run: from their next point on (row 124)", () =>
     Effect.gen(function* () {
       const { began, go, tool } = yield* gated
       const heard: Array<string> = []
@@ -260,7 +264,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T268 registered twice run twice, and are unregistered one by one", () =>
+  it.effect("T268 registered twice run twice, and are unregistered one by one (row 124)", () =>
     Effect.gen(function* () {
       let count = 0
       const hook = Hook.afterModel(() => Effect.sync(() => void count++))
@@ -292,7 +296,7 @@ describe("Hooks", () => {
       })
 
     for (const hook of observers) {
-      it.effect(`T84 at ${hook.point} are reported and passed over by default`, () =>
+      it.effect(`T84 at ${hook.point} are reported and passed over by default (row 129)`, () =>
         Effect.gen(function* () {
           for (const mode of [undefined, "warn"] as const) {
             const { events, view } = yield* observed(hook, mode)
@@ -302,7 +306,7 @@ describe("Hooks", () => {
         })
       )
 
-      it.effect(`at ${hook.point} are passed over in silence in mode "ignore"`, () =>
+      it.effect(`at ${hook.point} are passed over in silence in mode "ignore" (row 129)`, () =>
         Effect.gen(function* () {
           const { events, view } = yield* observed(hook, "ignore")
           assert.strictEqual(view.status, "completed")
@@ -310,7 +314,7 @@ describe("Hooks", () => {
         })
       )
 
-      it.effect(`at ${hook.point} fail the run in mode "fail", with balanced events`, () =>
+      it.effect(`at ${hook.point} fail the run in mode "fail", with balanced events (row 129)`, () =>
         Effect.gen(function* () {
           const { events, exit } = yield* observed(hook, "fail")
           assert.deepInclude(reasonOf(exit), { _tag: "HookFailed", hook: hook.point, detail: "broke" })
@@ -356,7 +360,7 @@ describe("Hooks", () => {
       )
     }
 
-    it.effect("at afterTool make an error of the result, in every mode, and report it", () =>
+    it.effect("at afterTool make an error of the result, in every mode, and report it (row 121)", () =>
       Effect.gen(function* () {
         for (const hookFailureMode of ["fail", "warn", "ignore"] as const) {
           const { events, view } = yield* play([call("a"), done], {
@@ -391,7 +395,7 @@ describe("Hooks", () => {
   })
 
   describe("beforeExecution", () => {
-    it.effect("T111 changes the options of this run alone, each hook over the one before", () =>
+    it.effect("T111 changes the options of this run alone, each hook over the one before (row 111)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done], {
           system: "agent",
@@ -435,7 +439,7 @@ describe("Hooks", () => {
   })
 
   describe("beforeModel", () => {
-    it.effect("T80 changes merge from left to right, and each hook sees those before it", () =>
+    it.effect("T80 changes merge from left to right, and each hook sees those before it (rows 77, 113)", () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
         const { events, requests, view } = yield* play([done], {
@@ -468,7 +472,7 @@ describe("Hooks", () => {
     )
 
     it.effect(
-      "T81 the first skip answers; later hooks are not asked, and the calls of its answer are run",
+      "T81 the first skip answers; later hooks are not asked, and the calls of its answer are run (rows 113, 125)",
       () =>
         Effect.gen(function* () {
           let asked = 0
@@ -490,7 +494,7 @@ describe("Hooks", () => {
         })
     )
 
-    it.effect("a skip without an answer fails the run with its reason, after a balanced turn", () =>
+    it.effect("a skip without an answer fails the run with its reason, after a balanced turn (row 113)", () =>
       Effect.gen(function* () {
         const { events, exit, requests } = yield* play([], {
           hooks: [Hook.beforeModel(() => Effect.succeed({ skip: true, reason: "office hours" }))]
@@ -521,7 +525,7 @@ describe("Hooks", () => {
   })
 
   describe("afterModel", () => {
-    it.effect("hears each answer, and how long it took, without the hooks before it", () =>
+    it.effect("hears each answer, and how long it took, without the hooks before it (row 114)", () =>
       Effect.gen(function* () {
         const asked = yield* Latch.make(false)
         const began = yield* Latch.make(false)
@@ -565,41 +569,43 @@ describe("Hooks", () => {
   })
 
   describe("afterTool", () => {
-    it.effect("T119 replaces fields from left to right, each hook seeing what the one before left", () =>
-      Effect.gen(function* () {
-        const seen: Array<unknown> = []
-        const { view } = yield* play([call("a"), done], {
-          tools: [say("a", Tool.output("raw", { details: { n: 1 } }))],
-          hooks: [
-            Hook.afterTool(({ outcome, result }) => {
-              seen.push(result, outcome)
-              return Effect.succeed({ content: [Message.text("one")] })
-            }),
-            Hook.afterTool(({ isError, result }) => {
-              seen.push(result, isError)
-              return Effect.succeed({ isError: true })
-            }),
-            Hook.afterTool(({ isError }) => Effect.sync(() => void seen.push(isError)))
-          ]
+    it.effect(
+      "T119 replaces fields from left to right, each hook seeing what the one before left (rows 119, 121)",
+      () =>
+        Effect.gen(function* () {
+          const seen: Array<unknown> = []
+          const { view } = yield* play([call("a"), done], {
+            tools: [say("a", Tool.output("raw", { details: { n: 1 } }))],
+            hooks: [
+              Hook.afterTool(({ outcome, result }) => {
+                seen.push(result, outcome)
+                return Effect.succeed({ content: [Message.text("one")] })
+              }),
+              Hook.afterTool(({ isError, result }) => {
+                seen.push(result, isError)
+                return Effect.succeed({ isError: true })
+              }),
+              Hook.afterTool(({ isError }) => Effect.sync(() => void seen.push(isError)))
+            ]
+          })
+          assert.deepStrictEqual(seen, [
+            { content: [Message.text("raw")], details: { n: 1 } },
+            "success",
+            { content: [Message.text("one")], details: { n: 1 } },
+            false,
+            true
+          ])
+          assert.deepInclude(view.messages[2], {
+            content: [Message.text("one")],
+            details: { n: 1 },
+            isError: true,
+            outcome: "error"
+          })
         })
-        assert.deepStrictEqual(seen, [
-          { content: [Message.text("raw")], details: { n: 1 } },
-          "success",
-          { content: [Message.text("one")], details: { n: 1 } },
-          false,
-          true
-        ])
-        assert.deepInclude(view.messages[2], {
-          content: [Message.text("one")],
-          details: { n: 1 },
-          isError: true,
-          outcome: "error"
-        })
-      })
     )
 
     it.effect(
-      "asks for a retry as often as the limit allows: one start, one end, each try told by ToolInvoked once",
+      "asks for a retry as often as the limit allows: one start, one end, each try told by ToolInvoked once (row 119)",
       () =>
         Effect.gen(function* () {
           let tries = 0
@@ -660,7 +666,7 @@ describe("Hooks", () => {
   })
 
   describe("onError", () => {
-    it.effect("hears of tools and of the run, by scope", () =>
+    it.effect("hears of tools and of the run, by scope (row 110)", () =>
       Effect.gen(function* () {
         const heard: Array<unknown> = []
         yield* play([call("bad")], {
@@ -693,7 +699,7 @@ describe("Hooks", () => {
 
   describe("afterExecution", () => {
     it.effect(
-      "T112 replaces the answer for the caller, from left to right; the transcript keeps what was said",
+      "T112 replaces the answer for the caller, from left to right; the transcript keeps what was said (row 112)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([done], {
@@ -727,7 +733,7 @@ describe("Hooks", () => {
       })
     )
 
-    it.effect("hears of every end, and cannot hide a failure", () =>
+    it.effect("hears of every end, and cannot hide a failure (row 112)", () =>
       Effect.gen(function* () {
         const heard: Array<unknown> = []
         const { exit } = yield* play([call("a")], {
@@ -758,7 +764,7 @@ describe("Hooks", () => {
         options: { system: "s", modelOptions: { temperature: 0, thinkingLevel: "low" }, ...options }
       })
 
-    it.effect("T819 changes the model", () =>
+    it.effect("T819 changes the model (row 91)", () =>
       Effect.gen(function* () {
         const { events, requests } = yield* twice({ model: "bigger" })
         assert.deepStrictEqual(
@@ -785,7 +791,7 @@ describe("Hooks", () => {
       })
     )
 
-    it.effect("T309 changes the system prompt", () =>
+    it.effect("T309 changes the system prompt (row 91)", () =>
       Effect.gen(function* () {
         const { requests } = yield* twice({ system: "t" })
         assert.deepStrictEqual(
@@ -856,21 +862,23 @@ describe("Hooks", () => {
   })
 
   describe("shouldStopAfterTurn", () => {
-    it.effect("T820 any of several ends the run gracefully; all are asked, after prepareNextTurn", () =>
-      Effect.gen(function* () {
-        const asked: Array<string> = []
-        const { events } = yield* play([call("a")], {
-          tools: [say("a")],
-          hooks: [
-            Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("one") < 0)),
-            Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("two") > 0)),
-            Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("three") < 0)),
-            Hook.prepareNextTurn(() => Effect.sync(() => void asked.push("prepare")))
-          ]
+    it.effect(
+      "T820 any of several ends the run gracefully; all are asked, after prepareNextTurn (row 90)",
+      () =>
+        Effect.gen(function* () {
+          const asked: Array<string> = []
+          const { events } = yield* play([call("a")], {
+            tools: [say("a")],
+            hooks: [
+              Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("one") < 0)),
+              Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("two") > 0)),
+              Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("three") < 0)),
+              Hook.prepareNextTurn(() => Effect.sync(() => void asked.push("prepare")))
+            ]
+          })
+          assert.deepStrictEqual(asked, ["prepare", "one", "two", "three"])
+          assert.strictEqual(status(events), "stopped")
         })
-        assert.deepStrictEqual(asked, ["prepare", "one", "two", "three"])
-        assert.strictEqual(status(events), "stopped")
-      })
     )
 
     it.effect("on the last allowed turn is a stop, not a limit", () =>
@@ -883,6 +891,45 @@ describe("Hooks", () => {
         assert.strictEqual(status(events), "stopped")
         assert.deepStrictEqual(ofTag(events, "LimitReached"), [])
       })
+    )
+
+    it.effect(
+      "leaves queued messages where they are, and is not called after an answer that failed (row 90)",
+      () =>
+        Effect.gen(function* () {
+          let called = 0
+          const busy = new ProviderError.Overloaded({ detail: "busy" })
+          const script = yield* agent([done, ScriptedProvider.fail(busy)], {
+            hooks: [Hook.shouldStopAfterTurn(() => Effect.sync(() => ++called > 0))]
+          })
+          yield* script.agent.followUp("later")
+          const { message, status: ended } = yield* script.agent.prompt("hi")
+          assert.deepStrictEqual([ended, message?.stopReason], ["stopped", "stop"])
+          assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
+          yield* script.agent.clearQueue("all")
+          yield* Effect.exit(script.agent.prompt("again"))
+          assert.strictEqual(called, 1)
+        })
+    )
+
+    it.effect(
+      "ends the run before the context is full: the application shortens it and continues (row 183)",
+      () =>
+        Effect.gen(function* () {
+          const large = ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("toolUse", { input: 900 }))
+          const script = yield* agent([large, done], {
+            tools: [say("a")],
+            hooks: [
+              Hook.shouldStopAfterTurn(({ message }) => Effect.succeed((message.usage?.input ?? 0) > 500))
+            ]
+          })
+          assert.strictEqual((yield* script.agent.prompt("a very long task")).status, "stopped")
+          const { messages } = yield* script.agent.state.get
+          yield* script.agent.setMessages([Message.user("In short: a task"), ...messages.slice(1)])
+          assert.strictEqual((yield* script.agent.continue).status, "completed")
+          const [, second] = yield* script.requests
+          assert.deepStrictEqual(texts(second?.messages ?? []), ["In short: a task", "", "a"])
+        })
     )
   })
 })

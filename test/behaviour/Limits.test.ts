@@ -31,7 +31,7 @@ const limited = (
 
 describe("Limits", () => {
   describe("maxTurns", () => {
-    it.effect("T06 a run that ends on its last allowed turn is completed, once", () =>
+    it.effect("T06 a run that ends on its last allowed turn is completed, once (row 77)", () =>
       Effect.gen(function* () {
         const { events } = yield* limited([call("a"), done], { maxTurns: 2 })
         assert.deepStrictEqual(
@@ -42,7 +42,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("F116: D11 is 50 by default: a model that never stops calling is stopped", () =>
+    it.effect("F116: D11 is 50 by default: a model that never stops calling is stopped (rows 79, 175)", () =>
       Effect.gen(function* () {
         const { exit, requests } = yield* limited(
           range(60).map((n) => ScriptedProvider.toolCall("echo", { n })),
@@ -64,7 +64,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("T291 wrapUp asks once more, without tools, and takes what it gets", () =>
+    it.effect("T291 wrapUp asks once more, without tools, and takes what it gets (row 79)", () =>
       Effect.gen(function* () {
         const { events, requests, view } = yield* limited([call("a"), call("b")], {
           maxTurns: 1,
@@ -143,31 +143,37 @@ describe("Limits", () => {
   })
 
   describe("maxToolCalls", () => {
-    it.effect("T10 of 2 runs at most 2 tools, in the stream and in a run, and answers every call", () =>
-      Effect.gen(function* () {
-        for (const toolExecution of ["parallel", "sequential"] as const) {
-          let ran = 0
-          const count = Tool.make({ name: "count", description: "", execute: () => Effect.sync(() => ++ran) })
-          const script = [calls("count", "count", "count")]
-          const options = { model: "m", toolExecution, limits: { maxToolCalls: 2 } }
-          const streamed = yield* play(script, { tools: [count], options })
-          assert.strictEqual(ran, 2)
-          assert.deepStrictEqual(outcomes(streamed.events).toSorted(), ["aborted", "success", "success"])
-          assert.deepStrictEqual(Invariants.broken(streamed.events), [])
-          const provider = yield* ScriptedProvider.make(script)
-          const exit = yield* Loop.run("hi", { messages: [] }, options).pipe(
-            Effect.provide([provider.layer, ToolRegistry.layer(count)]),
-            Effect.exit
-          )
-          assert.strictEqual(ran, 4)
-          for (const reason of [reasonOf(streamed.exit), reasonOf(exit)]) {
-            assert.deepInclude(reason, { _tag: "LimitExceeded", limit: "maxToolCalls", value: 3, max: 2 })
+    it.effect(
+      "T10 of 2 runs at most 2 tools, in the stream and in a run, and answers every call (rows 76, 77, 170)",
+      () =>
+        Effect.gen(function* () {
+          for (const toolExecution of ["parallel", "sequential"] as const) {
+            let ran = 0
+            const count = Tool.make({
+              name: "count",
+              description: "",
+              execute: () => Effect.sync(() => ++ran)
+            })
+            const script = [calls("count", "count", "count")]
+            const options = { model: "m", toolExecution, limits: { maxToolCalls: 2 } }
+            const streamed = yield* play(script, { tools: [count], options })
+            assert.strictEqual(ran, 2)
+            assert.deepStrictEqual(outcomes(streamed.events).toSorted(), ["aborted", "success", "success"])
+            assert.deepStrictEqual(Invariants.broken(streamed.events), [])
+            const provider = yield* ScriptedProvider.make(script)
+            const exit = yield* Loop.run("hi", { messages: [] }, options).pipe(
+              Effect.provide([provider.layer, ToolRegistry.layer(count)]),
+              Effect.exit
+            )
+            assert.strictEqual(ran, 4)
+            for (const reason of [reasonOf(streamed.exit), reasonOf(exit)]) {
+              assert.deepInclude(reason, { _tag: "LimitExceeded", limit: "maxToolCalls", value: 3, max: 2 })
+            }
           }
-        }
-      })
+        })
     )
 
-    it.effect("exactly used up is not exceeded", () =>
+    it.effect("exactly used up is not exceeded (row 170)", () =>
       Effect.gen(function* () {
         const { view } = yield* limited([calls("a", "b"), done], { maxToolCalls: 2 })
         assert.strictEqual(view.status, "completed")
@@ -185,22 +191,24 @@ describe("Limits", () => {
   })
 
   describe("maxTotalTokens", () => {
-    it.effect("T174 stops before the turn that would begin beyond it, and keeps what was done", () =>
-      Effect.gen(function* () {
-        const { events, exit, requests } = yield* limited(
-          [call("a", { input: 40 }), call("b", { input: 60 }), done],
-          { maxTotalTokens: 100 }
-        )
-        assert.strictEqual(requests.length, 2)
-        assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", value: 100, max: 100 })
-        assert.strictEqual(failureOf(exit)?.result.usage.total, 100)
-        assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
-        assert.deepInclude(ofTag(events, "LimitReached")[0], {
-          limit: "maxTotalTokens",
-          value: 100,
-          max: 100
+    it.effect(
+      "T174 stops before the turn that would begin beyond it, and keeps what was done (row 174)",
+      () =>
+        Effect.gen(function* () {
+          const { events, exit, requests } = yield* limited(
+            [call("a", { input: 40 }), call("b", { input: 60 }), done],
+            { maxTotalTokens: 100 }
+          )
+          assert.strictEqual(requests.length, 2)
+          assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", value: 100, max: 100 })
+          assert.strictEqual(failureOf(exit)?.result.usage.total, 100)
+          assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
+          assert.deepInclude(ofTag(events, "LimitReached")[0], {
+            limit: "maxTotalTokens",
+            value: 100,
+            max: 100
+          })
         })
-      })
     )
 
     it.effect("lets a run end that went beyond it in its last turn", () =>
@@ -339,7 +347,7 @@ describe("Limits", () => {
   describe("maxContextSize", () => {
     const long = range(40).map((n) => Message.user(`${n} ${"x".repeat(500)}`))
 
-    it.effect("T171 counts the UTF-8 bytes of what would be sent", () =>
+    it.effect("T171 counts the UTF-8 bytes of what would be sent (row 171)", () =>
       Effect.gen(function* () {
         const { exit, requests, view } = yield* play([], {
           prompt: "ü".repeat(600),
@@ -412,7 +420,7 @@ describe("Limits", () => {
       return [reason?._tag === "LimitExceeded" ? reason.limit : reason?._tag, requests.length]
     })
 
-    it.effect("stops the same call with the same result, by default the fifth", () =>
+    it.effect("stops the same call with the same result, by default the fifth (row 81)", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* turnsOf([call("a")], undefined), ["maxIdenticalToolCalls", 5])
         assert.deepStrictEqual(yield* turnsOf([call("a")], 3), ["maxIdenticalToolCalls", 3])
@@ -450,7 +458,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("lets other params pass, and Infinity everything", () =>
+    it.effect("lets other params pass, and Infinity everything (row 81)", () =>
       Effect.gen(function* () {
         const counting = range(30).map((n) => ScriptedProvider.toolCall("echo", { n }))
         assert.deepStrictEqual(yield* turnsOf(counting, 2), ["maxTurns", 30])

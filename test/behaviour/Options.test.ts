@@ -122,7 +122,7 @@ const refusals: ReadonlyArray<readonly [options: unknown, words: string]> = [
 ]
 
 describe("options", () => {
-  it.effect.each(refusals)("%o are refused wherever options are taken", ([options, words]) =>
+  it.effect.each(refusals)("%o are refused wherever options are taken (rows 253, 257)", ([options, words]) =>
     Effect.gen(function* () {
       const message = yield* everywhere(options)
       assert.isTrue(message.startsWith("Invalid options: "))
@@ -178,7 +178,7 @@ describe("options", () => {
     })
   )
 
-  it.effect("of the model reach the provider as they are", () =>
+  it.effect("of the model reach the provider as they are (rows 49, 253)", () =>
     Effect.gen(function* () {
       const modelOptions: RunOptions.ModelOptions = {
         parallelToolCalls: false,
@@ -294,7 +294,7 @@ describe("messages", () => {
   )
 
   it.effect(
-    "of a prompt may be a text, a message, messages, or content blocks; anything else is refused",
+    "of a prompt may be a text, a message, messages, or content blocks; anything else is refused (rows 3, 84, 181, 192)",
     () =>
       Effect.gen(function* () {
         const image = Message.image("aGk=", "image/png")

@@ -9,7 +9,7 @@ const done = ScriptedProvider.text("done", { usage: { input: 2, output: 1 } })
 const call = (name: string) => ScriptedProvider.toolCall(name, {}, { usage: { input: 10, output: 5 } })
 
 describe("Report", () => {
-  it.effect("T04 metrics, history and audit can be read when the run is over", () =>
+  it.effect("T04 metrics, history and audit can be read when the run is over (row 229)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done], {
         tools: [say("a")],
@@ -32,7 +32,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T17 a run of one turn reports its tokens and its turn", () =>
+  it.effect("T17 a run of one turn reports its tokens and its turn (row 225)", () =>
     Effect.gen(function* () {
       const script = yield* agent([
         ScriptedProvider.text("x", {
@@ -66,7 +66,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T146 there is none before the first run, and a new one with each run", () =>
+  it.effect("T146 there is none before the first run, and a new one with each run (row 210)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done, done], { tools: [say("a")] })
       assert.isTrue(Option.isNone(yield* script.agent.report))
@@ -88,7 +88,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T123 counts each call once, by what came of it", () =>
+  it.effect("T123 counts each call once, by what came of it (row 224)", () =>
     Effect.gen(function* () {
       const script = yield* agent(
         [
@@ -172,31 +172,33 @@ describe("Report", () => {
     assert.strictEqual(audit.at(-1)?.toolCallId, "call-1004")
   })
 
-  it.effect("T168 adds up the time of the model and of the tools, and knows that of each turn", () =>
-    Effect.gen(function* () {
-      const { begun, tool } = yield* sleeper()
-      const slow = ScriptedProvider.turn(
-        Step.sleep(100),
-        Step.toolCall("sleep", { ms: 30 }),
-        Step.finish("toolUse")
-      )
-      const script = yield* agent([slow, done], { tools: [tool] })
-      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
-      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
-      yield* TestClock.adjust(100)
-      yield* begun
-      yield* TestClock.adjust(30)
-      const { duration, report } = yield* Fiber.join(run)
-      assert.deepInclude(report, { modelMs: 100, toolMs: 30 })
-      assert.deepStrictEqual(
-        report.history.map(({ durationMs, timestamp }) => [timestamp, durationMs]),
-        [
-          [0, 130],
-          [130, 0]
-        ]
-      )
-      assert.strictEqual(Duration.toMillis(duration), 130)
-    })
+  it.effect(
+    "T168 adds up the time of the model and of the tools, and knows that of each turn (rows 168, 224)",
+    () =>
+      Effect.gen(function* () {
+        const { begun, tool } = yield* sleeper()
+        const slow = ScriptedProvider.turn(
+          Step.sleep(100),
+          Step.toolCall("sleep", { ms: 30 }),
+          Step.finish("toolUse")
+        )
+        const script = yield* agent([slow, done], { tools: [tool] })
+        const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+        yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+        yield* TestClock.adjust(100)
+        yield* begun
+        yield* TestClock.adjust(30)
+        const { duration, report } = yield* Fiber.join(run)
+        assert.deepInclude(report, { modelMs: 100, toolMs: 30 })
+        assert.deepStrictEqual(
+          report.history.map(({ durationMs, timestamp }) => [timestamp, durationMs]),
+          [
+            [0, 130],
+            [130, 0]
+          ]
+        )
+        assert.strictEqual(Duration.toMillis(duration), 130)
+      })
   )
 
   it.effect("tells what went wrong: failed hooks, limits, the run's error", () =>
@@ -218,7 +220,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("is nothing but a fold of the events, of a run that failed too", () =>
+  it.effect("is nothing but a fold of the events, of a run that failed too (row 228)", () =>
     Effect.gen(function* () {
       const scripts = [
         [call("a"), call("bad"), done],
@@ -233,7 +235,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("and its result survive JSON, as does a failure", () =>
+  it.effect("and its result survive JSON, as does a failure (row 235)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done, call("a")], { tools: [say("a")] })
       const result = yield* script.agent.prompt("hi")
@@ -253,7 +255,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("D8 what a run resolves with says how it ended", () =>
+  it.effect("D8 what a run resolves with says how it ended (rows 17, 66)", () =>
     Effect.gen(function* () {
       const stop = say("stop", Tool.output("over", { terminate: true }))
       const ended = Effect.fnUntraced(function* (
@@ -289,7 +291,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("has the id, the times and the state of the run", () =>
+  it.effect("has the id, the times and the state of the run (rows 132, 224, 230)", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 minute")
       const script = yield* agent([call("a"), done], {

@@ -65,7 +65,7 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("T792 asks again after a second and after two, give or take a fifth", () =>
+  it.effect("T792 asks again after a second and after two, give or take a fifth (row 250)", () =>
     Effect.gen(function* () {
       const times = yield* timesOf([failing, failing, done], {})
       const [first, second, third] = times
@@ -77,26 +77,28 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("T793 gives up after three tries in all, with the last failure, and one failed answer", () =>
-    Effect.gen(function* () {
-      const last = new ProviderError.ServerError({ detail: "third" })
-      const { events, exit, requests, view } = yield* retried(
-        [failing, failing, ScriptedProvider.fail(last)],
-        {}
-      )
-      assert.strictEqual(requests.length, 3)
-      const reason = reasonOf(exit)
-      assert.strictEqual(reason?._tag === "ProviderError" ? reason.reason.detail : "", "third")
-      assert.deepStrictEqual(
-        view.messages.map(({ role }) => role),
-        ["user", "assistant"]
-      )
-      assert.strictEqual(failureOf(exit)?.result.report.retries, 2)
-      assert.deepStrictEqual(Invariants.broken(events), [])
-    })
+  it.effect(
+    "T793 gives up after three tries in all, with the last failure, and one failed answer (rows 39, 250)",
+    () =>
+      Effect.gen(function* () {
+        const last = new ProviderError.ServerError({ detail: "third" })
+        const { events, exit, requests, view } = yield* retried(
+          [failing, failing, ScriptedProvider.fail(last)],
+          {}
+        )
+        assert.strictEqual(requests.length, 3)
+        const reason = reasonOf(exit)
+        assert.strictEqual(reason?._tag === "ProviderError" ? reason.reason.detail : "", "third")
+        assert.deepStrictEqual(
+          view.messages.map(({ role }) => role),
+          ["user", "assistant"]
+        )
+        assert.strictEqual(failureOf(exit)?.result.report.retries, 2)
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      })
   )
 
-  it.effect("tells each try before it waits: what failed, which try, how long", () =>
+  it.effect("tells each try before it waits: what failed, which try, how long (row 107)", () =>
     Effect.gen(function* () {
       const { events, view } = yield* retried([failing, failing, done])
       assert.deepStrictEqual(
@@ -122,7 +124,7 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("T794 does not ask again once something was said, and keeps what was said", () =>
+  it.effect("T794 does not ask again once something was said, and keeps what was said (row 250)", () =>
     Effect.gen(function* () {
       const said = [
         Step.text("Hel"),
@@ -238,14 +240,18 @@ describe("Retry", () => {
         new ProviderError.RateLimited({ detail: "", retryAfter: Duration.fromInputUnsafe(retryAfter) })
       )
 
-    it.effect("T250 is waited for, to the millisecond, when it is longer than the schedule's delay", () =>
-      Effect.gen(function* () {
-        const times = yield* timesOf([limited("30 seconds"), limited("10 millis"), done], { schedule: exact })
-        assert.deepStrictEqual(times, [0, 30_000, 32_000])
-      })
+    it.effect(
+      "T250 is waited for, to the millisecond, when it is longer than the schedule's delay (row 250)",
+      () =>
+        Effect.gen(function* () {
+          const times = yield* timesOf([limited("30 seconds"), limited("10 millis"), done], {
+            schedule: exact
+          })
+          assert.deepStrictEqual(times, [0, 30_000, 32_000])
+        })
     )
 
-    it.effect("of more than a minute is not waited for", () =>
+    it.effect("of more than a minute is not waited for (row 250)", () =>
       Effect.gen(function* () {
         const { exit, requests } = yield* retried([limited("61 seconds"), done], {})
         assert.strictEqual(requests.length, 1)

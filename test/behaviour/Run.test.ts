@@ -1,7 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
 import { Tracer } from "effect"
-import { Agent, AgentEvent, Credentials, Hook, HookManager, Loop, Message, Provider } from "effect-agent"
+import {
+  Agent,
+  AgentEvent,
+  Credentials,
+  Hook,
+  HookManager,
+  Loop,
+  Message,
+  ModelEvent,
+  Provider
+} from "effect-agent"
 import { ProviderError, RunResult, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
@@ -89,23 +99,25 @@ describe("Run", () => {
   })
 
   describe("one at a time", () => {
-    it.effect("T499 T501 of ten prompts at once, one runs and nine are told that the agent is busy", () =>
-      Effect.gen(function* () {
-        const script = yield* agent([done])
-        const exits = yield* Effect.all(
-          range(10).map((n) => Effect.exit(script.agent.prompt(`${n}`))),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
-        for (const exit of exits) {
-          if (Exit.isFailure(exit)) assert.include(String(Cause.squash(exit.cause)), "AgentBusy")
-        }
-        assert.strictEqual(script.agent.state.getUnsafe().messages.length, 2)
-        assert.strictEqual(ofTag(script.events, "RunStart").length, 1)
-      })
+    it.effect(
+      "T499 T501 of ten prompts at once, one runs and nine are told that the agent is busy (row 193)",
+      () =>
+        Effect.gen(function* () {
+          const script = yield* agent([done])
+          const exits = yield* Effect.all(
+            range(10).map((n) => Effect.exit(script.agent.prompt(`${n}`))),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+          for (const exit of exits) {
+            if (Exit.isFailure(exit)) assert.include(String(Cause.squash(exit.cause)), "AgentBusy")
+          }
+          assert.strictEqual(script.agent.state.getUnsafe().messages.length, 2)
+          assert.strictEqual(ofTag(script.events, "RunStart").length, 1)
+        })
     )
 
-    it.effect("T843 every form of a run is refused while one goes on, and consumes nothing", () =>
+    it.effect("T843 every form of a run is refused while one goes on, and consumes nothing (row 193)", () =>
       Effect.gen(function* () {
         const { began, go, tool } = yield* gated
         const script = yield* agent([call("gated"), done], { tools: [tool] })
@@ -130,7 +142,21 @@ describe("Run", () => {
       })
     )
 
-    it.effect("a started run knows its id at once, each its own", () =>
+    it.effect("a reset is refused while a run goes on, and changes nothing (row 201)", () =>
+      Effect.gen(function* () {
+        const { began, go, tool } = yield* gated
+        const script = yield* agent([call("gated"), done], { tools: [tool] })
+        const run = yield* script.agent.start("hi")
+        yield* began.await
+        assert.strictEqual((yield* Effect.flip(script.agent.reset))._tag, "AgentBusy")
+        yield* go.open
+        assert.deepStrictEqual(texts((yield* run.result).newMessages), ["hi", "", "went", "done"])
+        yield* script.agent.reset
+        assert.deepStrictEqual((yield* script.agent.state.get).messages, [])
+      })
+    )
+
+    it.effect("a started run knows its id at once, each its own (row 194)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done])
         const ids: Array<string> = []
@@ -148,7 +174,7 @@ describe("Run", () => {
   })
 
   describe("state", () => {
-    it.effect("T05 is idle after a run that completed, failed or was cancelled", () =>
+    it.effect("T05 is idle after a run that completed, failed or was cancelled (rows 164, 190, 209)", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* gated
         const script = yield* agent([done, ScriptedProvider.die("boom"), call("gated")], { tools: [tool] })
@@ -167,7 +193,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("D20 shows the error of a failed run, until the next begins", () =>
+    it.effect("D20 shows the error of a failed run, until the next begins (rows 190, 204)", () =>
       Effect.gen(function* () {
         const script = yield* agent([
           ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.finish("error")),
@@ -198,16 +224,18 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T433 T434 has the messages it is given, and the next request is made from them", () =>
-      Effect.gen(function* () {
-        const script = yield* agent([done, done])
-        yield* script.agent.prompt("1")
-        yield* script.agent.setMessages([Message.user("a"), Message.assistant("b")])
-        yield* script.agent.prompt("2")
-        assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["a", "b", "2"])
-        yield* script.agent.setMessages([])
-        assert.deepStrictEqual(script.agent.state.getUnsafe().messages, [])
-      })
+    it.effect(
+      "T433 T434 has the messages it is given, and the next request is made from them (row 191)",
+      () =>
+        Effect.gen(function* () {
+          const script = yield* agent([done, done])
+          yield* script.agent.prompt("1")
+          yield* script.agent.setMessages([Message.user("a"), Message.assistant("b")])
+          yield* script.agent.prompt("2")
+          assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["a", "b", "2"])
+          yield* script.agent.setMessages([])
+          assert.deepStrictEqual(script.agent.state.getUnsafe().messages, [])
+        })
     )
 
     it.effect(
@@ -245,36 +273,38 @@ describe("Run", () => {
       })
     )
 
-    it.effect("shows options changed in mid-run at once, and a run takes them from its next turn", () =>
-      Effect.gen(function* () {
-        const { began, go, tool } = yield* gated
-        const script = yield* agent([call("gated"), done, done], { tools: [tool], system: "one" })
-        const run = yield* script.agent.start("hi", { modelOptions: { temperature: 1 } })
-        yield* began.await
-        yield* script.agent.update({ system: "two" })
-        yield* script.agent.update({ modelOptions: { topP: 0.5 } })
-        assert.deepInclude(script.agent.state.getUnsafe().options, {
-          system: "two",
-          modelOptions: { topP: 0.5 }
+    it.effect(
+      "shows options changed in mid-run at once, and a run takes them from its next turn (row 207)",
+      () =>
+        Effect.gen(function* () {
+          const { began, go, tool } = yield* gated
+          const script = yield* agent([call("gated"), done, done], { tools: [tool], system: "one" })
+          const run = yield* script.agent.start("hi", { modelOptions: { temperature: 1 } })
+          yield* began.await
+          yield* script.agent.update({ system: "two" })
+          yield* script.agent.update({ modelOptions: { topP: 0.5 } })
+          assert.deepInclude(script.agent.state.getUnsafe().options, {
+            system: "two",
+            modelOptions: { topP: 0.5 }
+          })
+          yield* go.open
+          yield* run.result
+          yield* script.agent.prompt("again")
+          const requests = yield* script.requests
+          assert.deepStrictEqual(
+            requests.map(({ options, system }) => [system, options]),
+            [
+              ["one", { temperature: 1 }],
+              ["two", { temperature: 1, topP: 0.5 }],
+              ["two", { topP: 0.5 }]
+            ]
+          )
         })
-        yield* go.open
-        yield* run.result
-        yield* script.agent.prompt("again")
-        const requests = yield* script.requests
-        assert.deepStrictEqual(
-          requests.map(({ options, system }) => [system, options]),
-          [
-            ["one", { temperature: 1 }],
-            ["two", { temperature: 1, topP: 0.5 }],
-            ["two", { topP: 0.5 }]
-          ]
-        )
-      })
     )
   })
 
   describe("tools of an agent", () => {
-    it.effect("T140 T141 T169 come and go between runs", () =>
+    it.effect("T140 T141 T169 come and go between runs (row 145)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done, done], { tools: [say("a")] })
         yield* script.agent.prompt("1")
@@ -290,7 +320,7 @@ describe("Run", () => {
     )
 
     it.effect(
-      "T94 that go while the model answers can still be called in that turn, and no more in the next",
+      "T94 that go while the model answers can still be called in that turn, and no more in the next (row 94)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([call("a"), call("a"), done], { tools: [say("a")] })
@@ -305,20 +335,22 @@ describe("Run", () => {
         })
     )
 
-    it.effect("T94 that come while the model answers cannot be called before it was told of them", () =>
-      Effect.gen(function* () {
-        const script = yield* agent([call("a"), call("a"), done])
-        yield* script.agent.subscribe(({ _tag, turn }) =>
-          _tag === "ModelCallStart" && turn === 1 ? script.agent.tools.register(say("a")) : Effect.void
-        )
-        yield* script.agent.prompt("hi")
-        assert.deepStrictEqual(outcomes(script.events), ["unknownTool", "success"])
-      })
+    it.effect(
+      "T94 that come while the model answers cannot be called before it was told of them (row 94)",
+      () =>
+        Effect.gen(function* () {
+          const script = yield* agent([call("a"), call("a"), done])
+          yield* script.agent.subscribe(({ _tag, turn }) =>
+            _tag === "ModelCallStart" && turn === 1 ? script.agent.tools.register(say("a")) : Effect.void
+          )
+          yield* script.agent.prompt("hi")
+          assert.deepStrictEqual(outcomes(script.events), ["unknownTool", "success"])
+        })
     )
   })
 
   describe("subscribers", () => {
-    it.effect("T20 D7 one that fails changes neither the run nor what others hear", () =>
+    it.effect("T20 D7 one that fails changes neither the run nor what others hear (row 105)", () =>
       Effect.gen(function* () {
         const script = [call("a"), done]
         const quiet = yield* agent(script, { tools: [say("a")] })
@@ -340,7 +372,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T441 T443 listen as long as their scope, and hear nothing before", () =>
+    it.effect("T441 T443 listen as long as their scope, and hear nothing before (row 203)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done, done])
         yield* script.agent.prompt("1")
@@ -358,7 +390,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("that are slow are waited for, by the prompt too", () =>
+    it.effect("that are slow are waited for, by the prompt too (row 234)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done])
         let over = false
@@ -390,7 +422,7 @@ describe("Run", () => {
   })
 
   describe("closing", () => {
-    it.effect("T138 T159 an agent whose scope is closed takes no run, and says nothing more", () =>
+    it.effect("T138 T159 an agent whose scope is closed takes no run, and says nothing more (row 208)", () =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const script = yield* agent([done]).pipe(Scope.provide(scope))
@@ -421,36 +453,38 @@ describe("Run", () => {
   })
 
   describe("continuing", () => {
-    it.effect("T292 T293 T824 from nothing, or from an answer, fails before anything happens", () =>
-      Effect.gen(function* () {
-        const refused = Effect.fnUntraced(function* (messages: ReadonlyArray<Message.Message>) {
-          const provider = yield* ScriptedProvider.make([])
-          const happened: Array<string> = []
-          const error = yield* Loop.continue({ messages }, { model: "m" }).pipe(
-            Stream.runForEach(({ _tag }) => Effect.sync(() => void happened.push(_tag))),
-            Effect.flip,
-            Effect.provide([
-              provider.layer,
-              ToolRegistry.layer(),
-              HookManager.layer(Hook.steering(() => Effect.sync(() => void happened.push("polled"))))
-            ])
-          )
-          assert.deepStrictEqual(happened, [])
-          return error
+    it.effect(
+      "T292 T293 T824 from nothing, or from an answer, fails before anything happens (rows 83, 196)",
+      () =>
+        Effect.gen(function* () {
+          const refused = Effect.fnUntraced(function* (messages: ReadonlyArray<Message.Message>) {
+            const provider = yield* ScriptedProvider.make([])
+            const happened: Array<string> = []
+            const error = yield* Loop.continue({ messages }, { model: "m" }).pipe(
+              Stream.runForEach(({ _tag }) => Effect.sync(() => void happened.push(_tag))),
+              Effect.flip,
+              Effect.provide([
+                provider.layer,
+                ToolRegistry.layer(),
+                HookManager.layer(Hook.steering(() => Effect.sync(() => void happened.push("polled"))))
+              ])
+            )
+            assert.deepStrictEqual(happened, [])
+            return error
+          })
+          assert.deepInclude(yield* refused([]), {
+            _tag: "InvalidContinuation",
+            message: "Cannot continue: no messages in context"
+          })
+          assert.deepInclude(yield* refused([Message.user("q"), Message.assistant("a")]), {
+            _tag: "InvalidContinuation",
+            message: "Cannot continue from message role: assistant"
+          })
         })
-        assert.deepInclude(yield* refused([]), {
-          _tag: "InvalidContinuation",
-          message: "Cannot continue: no messages in context"
-        })
-        assert.deepInclude(yield* refused([Message.user("q"), Message.assistant("a")]), {
-          _tag: "InvalidContinuation",
-          message: "Cannot continue from message role: assistant"
-        })
-      })
     )
 
     it.effect(
-      "T294 T295 T826 from a user, a result or a custom message goes on, with new messages only",
+      "T294 T295 T826 from a user, a result or a custom message goes on, with new messages only (rows 83, 92)",
       () =>
         Effect.gen(function* () {
           const asked = Message.assistant([
@@ -477,7 +511,7 @@ describe("Run", () => {
     )
 
     it.effect(
-      "D21 an agent after a failed answer takes what is queued, and does not send the failed answer",
+      "D21 an agent after a failed answer takes what is queued, and does not send the failed answer (row 195)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([
@@ -633,7 +667,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T342 T350 an answer that stops for no reason, or by itself, is a failure", () =>
+    it.effect("T342 T350 an answer that stops for no reason, or by itself, is a failure (rows 64, 75)", () =>
       Effect.gen(function* () {
         const bad = [
           ScriptedProvider.turn(),
@@ -683,6 +717,26 @@ describe("Run", () => {
           "text"
         ])
         assert.deepStrictEqual(resultTexts(view.messages), ["a"])
+      })
+    )
+
+    it.effect("an answer without a start begins all the same, and ends once (row 64)", () =>
+      Effect.gen(function* () {
+        const bare = Provider.Provider.of({
+          id: "bare",
+          stream: () =>
+            Stream.make<[ModelEvent.ModelEvent, ModelEvent.ModelEvent]>(
+              { _tag: "TextDelta", contentIndex: 0, delta: "ok" },
+              { _tag: "Finish", stopReason: "stop" }
+            )
+        })
+        const events = yield* Loop.stream("hi", { messages: [] }, { model: "m" }).pipe(
+          Stream.runCollect,
+          Effect.provide([Layer.succeed(Provider.Provider, bare), ToolRegistry.layer()])
+        )
+        const answer = tags(events).filter((tag) => tag.startsWith("Message"))
+        assert.deepStrictEqual(answer.slice(2), ["MessageStart", "MessageDelta", "MessageEnd"])
+        assert.deepInclude(ofTag(events, "MessageEnd")[1]?.message, { content: [Message.text("ok")] })
       })
     )
 
@@ -758,7 +812,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T330 T331 runs beside one another on the same layers share nothing", () =>
+    it.effect("T330 T331 runs beside one another on the same layers share nothing (row 254)", () =>
       Effect.gen(function* () {
         const run = Effect.fnUntraced(function* (text: string) {
           const provider = yield* ScriptedProvider.make([call("a"), ScriptedProvider.text(text)])
@@ -876,7 +930,7 @@ describe("Run", () => {
       })
   )
 
-  it.effect("T244 catches its failure by reason", () =>
+  it.effect("T244 catches its failure by reason (row 242)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a")], { tools: [say("a")], limits: { maxTurns: 1 } })
       const caught = yield* script.agent.prompt("hi").pipe(

@@ -38,7 +38,7 @@ const forked = <A, E, R>(work: Effect.Effect<A, E, R>) =>
 const rolesOf = (messages: ReadonlyArray<Message.Message>) => messages.map(({ role }) => role)
 
 describe("the retries of a run", () => {
-  it.effect("continue from the transcript: tools run once, and the prompt stands there once", () =>
+  it.effect("continue from the transcript: tools run once, and the prompt stands there once (row 249)", () =>
     Effect.gen(function* () {
       const { counted, tool } = counter()
       const script = [ScriptedProvider.toolCall("count", {}), overloaded(), overloaded(), done]

@@ -149,7 +149,7 @@ describe("an agent with a session", () => {
     }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("hello")])))
   )
 
-  it.effect("continues from the messages, queues and changed options of the session", () =>
+  it.effect("continues from the messages, queues and changed options of the session (row 233)", () =>
     Effect.gen(function* () {
       const { session, written } = yield* memory({
         messages: [Message.user("one", 1), Message.assistant("first")],

@@ -90,7 +90,7 @@ describe("an answer that was stopped", () => {
     })
   )
 
-  it.effect("is in the next request as far as the user has read it, with a note", () =>
+  it.effect("is in the next request as far as the user has read it, with a note (row 216)", () =>
     Effect.gen(function* () {
       const thinking: ReadonlyArray<Step.Step> = [
         Step.event({ _tag: "ThinkingStart", contentIndex: 0 }),
@@ -178,7 +178,7 @@ describe("messages that a stopped run left in its queues", () => {
     })
   )
 
-  it.effect("can be read and taken back", () =>
+  it.effect("can be read and taken back (row 218)", () =>
     Effect.gen(function* () {
       const script = yield* agent([done])
       yield* script.agent.steer("s")

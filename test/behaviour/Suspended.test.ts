@@ -26,50 +26,52 @@ const ofRun = (events: ReadonlyArray<AgentEvent.AgentEvent>, index: number) => {
 }
 
 describe("a suspended run", () => {
-  it.effect("ends once the calls beside the waiting one have ended, and continues where it stopped", () =>
-    Effect.gen(function* () {
-      const { ran, tool } = recorder()
-      const played = yield* Effect.provide(
-        agent([calls("ok1", "a", "ok2", "b"), done], { tools: [tool] }),
-        deferring()
-      )
-      const { agent: made, events } = played
-      const first = yield* made.prompt("go")
-      assert.deepStrictEqual([first.status, ran], ["suspended", ["ok1", "ok2"]])
-      assert.deepStrictEqual(
-        first.newMessages.map(({ role }) => role),
-        ["user", "assistant"]
-      )
-      assert.deepStrictEqual(tags(ofRun(events, 0)).slice(-2), ["TurnEnd", "RunEnd"])
-      assert.deepStrictEqual(ofTag(events, "RunEnd")[0]?.resume, { runId: first.runId })
-      assert.strictEqual(ofTag(events, "ToolExecutionEnd").length, 2)
-      const [a, b] = yield* made.approvals
-      assert.deepStrictEqual([a?.params, b?.params], [{ path: "a" }, { path: "b" }])
-      yield* approve(made, b, { decision: "reject", reason: "keep b" })
-      yield* approve(made, a, { params: { path: "a2" } })
-      assert.deepStrictEqual(yield* made.approvals, [])
-      const { newMessages, status, text } = yield* made.continue
-      assert.deepStrictEqual([status, text, ran], ["completed", "done", ["ok1", "ok2", "a2"]])
-      assert.deepStrictEqual(resultTexts(newMessages), [
-        "removed ok1",
-        "removed a2",
-        "removed ok2",
-        "Tool execution was rejected: keep b"
-      ])
-      const resumed = ofRun(events, 1)
-      const [start] = ofTag(resumed, "RunStart")
-      assert.deepStrictEqual([start?.continued, start?.resumes], [true, first.runId])
-      assert.deepStrictEqual(tags(resumed.filter(({ turn }) => turn === 1)).slice(0, 3), [
-        "TurnStart",
-        "ToolsDetected",
-        "ToolExecutionStart"
-      ])
-      assert.strictEqual(ofTag(resumed, "ModelCallStart").length, 1)
-      assert.strictEqual(ofTag(resumed, "ApprovalAnswered").length, 2)
-      assert.deepStrictEqual(ofTag(resumed, "ApprovalRequested"), [])
-      const [request] = (yield* played.requests).slice(1)
-      assert.deepStrictEqual(resultTexts(request?.messages).length, 4)
-    })
+  it.effect(
+    "ends once the calls beside the waiting one have ended, and continues where it stopped (row 222)",
+    () =>
+      Effect.gen(function* () {
+        const { ran, tool } = recorder()
+        const played = yield* Effect.provide(
+          agent([calls("ok1", "a", "ok2", "b"), done], { tools: [tool] }),
+          deferring()
+        )
+        const { agent: made, events } = played
+        const first = yield* made.prompt("go")
+        assert.deepStrictEqual([first.status, ran], ["suspended", ["ok1", "ok2"]])
+        assert.deepStrictEqual(
+          first.newMessages.map(({ role }) => role),
+          ["user", "assistant"]
+        )
+        assert.deepStrictEqual(tags(ofRun(events, 0)).slice(-2), ["TurnEnd", "RunEnd"])
+        assert.deepStrictEqual(ofTag(events, "RunEnd")[0]?.resume, { runId: first.runId })
+        assert.strictEqual(ofTag(events, "ToolExecutionEnd").length, 2)
+        const [a, b] = yield* made.approvals
+        assert.deepStrictEqual([a?.params, b?.params], [{ path: "a" }, { path: "b" }])
+        yield* approve(made, b, { decision: "reject", reason: "keep b" })
+        yield* approve(made, a, { params: { path: "a2" } })
+        assert.deepStrictEqual(yield* made.approvals, [])
+        const { newMessages, status, text } = yield* made.continue
+        assert.deepStrictEqual([status, text, ran], ["completed", "done", ["ok1", "ok2", "a2"]])
+        assert.deepStrictEqual(resultTexts(newMessages), [
+          "removed ok1",
+          "removed a2",
+          "removed ok2",
+          "Tool execution was rejected: keep b"
+        ])
+        const resumed = ofRun(events, 1)
+        const [start] = ofTag(resumed, "RunStart")
+        assert.deepStrictEqual([start?.continued, start?.resumes], [true, first.runId])
+        assert.deepStrictEqual(tags(resumed.filter(({ turn }) => turn === 1)).slice(0, 3), [
+          "TurnStart",
+          "ToolsDetected",
+          "ToolExecutionStart"
+        ])
+        assert.strictEqual(ofTag(resumed, "ModelCallStart").length, 1)
+        assert.strictEqual(ofTag(resumed, "ApprovalAnswered").length, 2)
+        assert.deepStrictEqual(ofTag(resumed, "ApprovalRequested"), [])
+        const [request] = (yield* played.requests).slice(1)
+        assert.deepStrictEqual(resultTexts(request?.messages).length, 4)
+      })
   )
 
   it.effect("keeps calls open that have no answer, under the same id", () =>
@@ -510,7 +512,7 @@ const pathOf = (json: unknown): string =>
 
 describe("any batch, policy and order of answers", () => {
   it.effect(
-    "gives each call one result, in order, and runs each approved tool exactly once",
+    "gives each call one result, in order, and runs each approved tool exactly once (row 263)",
     () =>
       Effect.gen(function* () {
         const lawful = Effect.fnUntraced(function* (plan: typeof Plan.Type) {

@@ -476,7 +476,7 @@ describe("execute", () => {
       })
   )
 
-  it.effect("is all that a tool by hand needs", () =>
+  it.effect("is all that a tool by hand needs (row 136)", () =>
     Effect.gen(function* () {
       const byHand: Tool.Tool<"hand", Schema.Json, unknown, unknown, never> = {
         name: "hand",
@@ -577,66 +577,68 @@ describe("a result", () => {
     })
   )
 
-  it.effect("of a tool of MCP, pi or Karl is that result, with its images, details and error mark", () =>
-    Effect.gen(function* () {
-      const image = Message.image("aGk=", "image/png")
-      const text = { type: "text", text: "hi" }
-      const said = [Message.text("hi")]
-      const values: ReadonlyArray<readonly [value: unknown, result: Partial<Message.ToolResult>]> = [
-        [
-          { content: [text], isError: true, details: { path: "x", line: undefined } },
-          { content: said, details: { path: "x" } }
-        ],
-        [{ content: [{ ...text, annotations: {} }], isError: true, _meta: {} }, { content: said }],
-        [{ content: "hi", isError: true }, { content: said }],
-        [{ content: [], isError: true }, { content: [] }],
-        [
-          { content: [text], isError: false },
-          { content: said, outcome: "success" }
-        ],
-        [
-          { content: [text], details: undefined, usage: {} },
-          { content: said, outcome: "success" }
-        ],
-        [
-          { content: [text, { type: "image", data: "aGk=", mimeType: "image/png" }] },
-          { content: [...said, image], outcome: "success" }
-        ],
-        [
-          {
-            content: [{ type: "image", source: { type: "base64", mediaType: "image/png", data: "aGk=" } }],
-            isError: true
-          },
-          { content: [image] }
-        ],
-        [
-          { content: [{ type: "resource", resource: { uri: "file:///a", text: "hi" } }], isError: true },
-          { content: said }
-        ],
-        [
-          { content: [{ type: "resource_link", uri: "file:///a", name: "a" }] },
-          { content: [Message.text("[resource: file:///a] a")], outcome: "success" }
-        ],
-        [
-          { content: [], structuredContent: { n: 1 } },
-          { content: [Message.text('{"n":1}')], details: { n: 1 }, outcome: "success" }
+  it.effect(
+    "of a tool of MCP, pi or Karl is that result, with its images, details and error mark (rows 138, 146)",
+    () =>
+      Effect.gen(function* () {
+        const image = Message.image("aGk=", "image/png")
+        const text = { type: "text", text: "hi" }
+        const said = [Message.text("hi")]
+        const values: ReadonlyArray<readonly [value: unknown, result: Partial<Message.ToolResult>]> = [
+          [
+            { content: [text], isError: true, details: { path: "x", line: undefined } },
+            { content: said, details: { path: "x" } }
+          ],
+          [{ content: [{ ...text, annotations: {} }], isError: true, _meta: {} }, { content: said }],
+          [{ content: "hi", isError: true }, { content: said }],
+          [{ content: [], isError: true }, { content: [] }],
+          [
+            { content: [text], isError: false },
+            { content: said, outcome: "success" }
+          ],
+          [
+            { content: [text], details: undefined, usage: {} },
+            { content: said, outcome: "success" }
+          ],
+          [
+            { content: [text, { type: "image", data: "aGk=", mimeType: "image/png" }] },
+            { content: [...said, image], outcome: "success" }
+          ],
+          [
+            {
+              content: [{ type: "image", source: { type: "base64", mediaType: "image/png", data: "aGk=" } }],
+              isError: true
+            },
+            { content: [image] }
+          ],
+          [
+            { content: [{ type: "resource", resource: { uri: "file:///a", text: "hi" } }], isError: true },
+            { content: said }
+          ],
+          [
+            { content: [{ type: "resource_link", uri: "file:///a", name: "a" }] },
+            { content: [Message.text("[resource: file:///a] a")], outcome: "success" }
+          ],
+          [
+            { content: [], structuredContent: { n: 1 } },
+            { content: [Message.text('{"n":1}')], details: { n: 1 }, outcome: "success" }
+          ]
         ]
-      ]
-      for (const [value, expected] of values) {
-        const { outcome = "error" } = expected
-        for (const tool of [
-          say("look", value),
-          Tool.fromPromise({ name: "look", description: "", execute: async () => value })
-        ]) {
-          const { view } = yield* play([calls("look"), done], { tools: [tool] })
-          assert.deepInclude(toolResults(view.messages)[0], {
-            ...expected,
-            outcome,
-            isError: outcome === "error"
-          })
+        for (const [value, expected] of values) {
+          const { outcome = "error" } = expected
+          for (const tool of [
+            say("look", value),
+            Tool.fromPromise({ name: "look", description: "", execute: async () => value })
+          ]) {
+            const { view } = yield* play([calls("look"), done], { tools: [tool] })
+            assert.deepInclude(toolResults(view.messages)[0], {
+              ...expected,
+              outcome,
+              isError: outcome === "error"
+            })
+          }
         }
-      }
-    })
+      })
   )
 
   it.effect("of a tool of pi ends the run where it asks for it", () =>

@@ -11,7 +11,7 @@ const calls = (...names: ReadonlyArray<string>) =>
 const done = ScriptedProvider.text("done")
 
 describe("Tools", () => {
-  it.effect("T07 malformed arguments give a result with isError for that very call", () =>
+  it.effect("T07 malformed arguments give a result with isError for that very call (rows 77, 158)", () =>
     Effect.gen(function* () {
       const { requests, view } = yield* play(
         [
@@ -38,7 +38,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T11 a timeout names the tool, is counted, and interrupts what ran", () =>
+  it.effect("T11 a timeout names the tool, is counted, and interrupts what ran (row 156)", () =>
     Effect.gen(function* () {
       const { begun, log, tool } = yield* sleeper()
       const script = yield* agent([ScriptedProvider.toolCall("sleep", { ms: 60_000 }), done], {
@@ -55,7 +55,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T12 the text of a tool's failure is in the next request", () =>
+  it.effect("T12 the text of a tool's failure is in the next request (row 11)", () =>
     Effect.gen(function* () {
       class Unreachable extends Schema.TaggedError<Unreachable>()("Unreachable", { host: Schema.String }) {
         override get message() {
@@ -69,22 +69,24 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T23 a call in an answer cut at its token limit is not run, and the model is asked again", () =>
-    Effect.gen(function* () {
-      let ran = 0
-      const count = Tool.make({
-        name: "count",
-        description: "Counts.",
-        execute: () => Effect.sync(() => ++ran)
+  it.effect(
+    "T23 a call in an answer cut at its token limit is not run, and the model is asked again (row 74)",
+    () =>
+      Effect.gen(function* () {
+        let ran = 0
+        const count = Tool.make({
+          name: "count",
+          description: "Counts.",
+          execute: () => Effect.sync(() => ++ran)
+        })
+        const { events, requests } = yield* play(
+          [ScriptedProvider.turn(Step.toolCall("count", {}), Step.finish("length")), done],
+          { tools: [count] }
+        )
+        assert.strictEqual(ran, 0)
+        assert.deepStrictEqual(outcomes(events), ["truncated"])
+        assert.include(resultTexts(requests[1]?.messages)[0], "token limit")
       })
-      const { events, requests } = yield* play(
-        [ScriptedProvider.turn(Step.toolCall("count", {}), Step.finish("length")), done],
-        { tools: [count] }
-      )
-      assert.strictEqual(ran, 0)
-      assert.deepStrictEqual(outcomes(events), ["truncated"])
-      assert.include(resultTexts(requests[1]?.messages)[0], "token limit")
-    })
   )
 
   it.effect("a call in an answer that the provider stopped is not run, and the model is asked again", () =>
@@ -100,7 +102,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("F074: T24 calls are run although the answer says it stopped", () =>
+  it.effect("F074: T24 calls are run although the answer says it stopped (row 73)", () =>
     Effect.gen(function* () {
       const { events } = yield* play(
         [ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("stop")), done],
@@ -138,36 +140,38 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T27 tools end as they finish, are answered as they were called, and then the turn ends", () =>
-    Effect.gen(function* () {
-      const { begun, tool } = yield* sleeper()
-      const run = yield* Effect.forkChild(
-        play(
-          [
-            ScriptedProvider.toolCalls(
-              { name: "sleep", params: { ms: 20 }, id: "1" },
-              { name: "sleep", params: { ms: 10 }, id: "2" }
-            ),
-            done
-          ],
-          { tools: [tool] }
+  it.effect(
+    "T27 tools end as they finish, are answered as they were called, and then the turn ends (rows 102, 154)",
+    () =>
+      Effect.gen(function* () {
+        const { begun, tool } = yield* sleeper()
+        const run = yield* Effect.forkChild(
+          play(
+            [
+              ScriptedProvider.toolCalls(
+                { name: "sleep", params: { ms: 20 }, id: "1" },
+                { name: "sleep", params: { ms: 10 }, id: "2" }
+              ),
+              done
+            ],
+            { tools: [tool] }
+          )
         )
-      )
-      yield* Effect.andThen(begun, begun)
-      yield* TestClock.adjust(20)
-      const { events } = yield* Fiber.join(run)
-      const order = events.flatMap((event) => {
-        if (event._tag === "ToolExecutionEnd") return [`end ${event.toolCallId}`]
-        if (event._tag === "TurnEnd" && event.turn === 1) return ["turn"]
-        return event._tag === "MessageEnd" && event.message.role === "toolResult"
-          ? [`result ${event.message.toolCallId}`]
-          : []
+        yield* Effect.andThen(begun, begun)
+        yield* TestClock.adjust(20)
+        const { events } = yield* Fiber.join(run)
+        const order = events.flatMap((event) => {
+          if (event._tag === "ToolExecutionEnd") return [`end ${event.toolCallId}`]
+          if (event._tag === "TurnEnd" && event.turn === 1) return ["turn"]
+          return event._tag === "MessageEnd" && event.message.role === "toolResult"
+            ? [`result ${event.message.toolCallId}`]
+            : []
+        })
+        assert.deepStrictEqual(order, ["end 2", "end 1", "result 1", "result 2", "turn"])
       })
-      assert.deepStrictEqual(order, ["end 2", "end 1", "result 1", "result 2", "turn"])
-    })
   )
 
-  it.effect("T31 text beside a call stays in the transcript and in the next request", () =>
+  it.effect("T31 text beside a call stays in the transcript and in the next request (row 20)", () =>
     Effect.gen(function* () {
       const { requests } = yield* play(
         [
@@ -185,7 +189,7 @@ describe("Tools", () => {
   )
 
   describe("when they fail", () => {
-    it.effect("T38 go on with the others by default", () =>
+    it.effect("T38 go on with the others by default (rows 157, 251)", () =>
       Effect.gen(function* () {
         const { events, view } = yield* play([calls("a", "bad", "b"), done], {
           tools: [say("a"), failing("bad"), say("b")]
@@ -196,7 +200,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T39 end the run in fail mode, with a result for every call", () =>
+    it.effect("T39 end the run in fail mode, with a result for every call (row 157)", () =>
       Effect.gen(function* () {
         const { events, exit, view } = yield* play([calls("a", "bad", "b")], {
           tools: [say("a"), failing("bad"), say("b")],
@@ -265,7 +269,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("a block, a rejection and a skip are no failures of the tool in fail mode", () =>
+    it.effect("a block, a rejection and a skip are no failures of the tool in fail mode (row 116)", () =>
       Effect.gen(function* () {
         const { view } = yield* play([calls("block", "reject", "skip"), done], {
           tools: [say("block"), say("reject"), say("skip")],
@@ -281,7 +285,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D32 a typed failure keeps its data, for programs", () =>
+    it.effect("D32 a typed failure keeps its data, for programs (row 144)", () =>
       Effect.gen(function* () {
         class Denied extends Schema.TaggedError<Denied>()("Denied", { path: Schema.String }) {}
         const read = Tool.make({
@@ -295,7 +299,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T393 a defect is told shortly, and without its stack", () =>
+    it.effect("T393 a defect is told shortly, and without its stack (rows 138, 162)", () =>
       Effect.gen(function* () {
         const broken = Tool.make({
           name: "broken",
@@ -328,7 +332,7 @@ describe("Tools", () => {
   })
 
   describe("results", () => {
-    it.effect("D33 nothing, null and values are told as what they are", () =>
+    it.effect("D33 nothing, null and values are told as what they are (rows 10, 166)", () =>
       Effect.gen(function* () {
         const { view } = yield* play([calls("nothing", "nil", "zero", "no", "object", "empty"), done], {
           tools: [
@@ -363,7 +367,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T346 a tool may say its content, details and error itself", () =>
+    it.effect("T346 a tool may say its content, details and error itself (row 10)", () =>
       Effect.gen(function* () {
         const image = Message.image("aGk=", "image/png")
         const { view } = yield* play([calls("shot"), done], {
@@ -516,7 +520,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T112 no text at all means no arguments", () =>
+    it.effect("T112 no text at all means no arguments (row 158)", () =>
       Effect.gen(function* () {
         const sent = yield* send(Schema.Struct({}), ["", "  \n", "{}"])
         assert.deepStrictEqual(sent.outcomes, ["success", "success", "success"])
@@ -538,7 +542,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("are checked for all faults at once, each named", () =>
+    it.effect("are checked for all faults at once, each named (row 159)", () =>
       Effect.gen(function* () {
         const { view } = yield* play([ScriptedProvider.toolCall("take", { a: [], b: [] }), done], {
           tools: [taking(Schema.Struct({ a: Schema.Finite, b: Schema.String }), yield* seen)]
@@ -583,7 +587,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D29 changed by a guard are decoded again, and what ran is on record", () =>
+    it.effect("D29 changed by a guard are decoded again, and what ran is on record (row 120)", () =>
       Effect.gen(function* () {
         const told = yield* seen
         const { events, view } = yield* play([ScriptedProvider.toolCall("take", { n: 1 }), done], {
@@ -600,7 +604,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("that a shim cannot read are told to the model, with its reason", () =>
+    it.effect("that a shim cannot read are told to the model, with its reason (row 147)", () =>
       Effect.gen(function* () {
         const shimmed = Tool.make({
           name: "take",
@@ -616,10 +620,26 @@ describe("Tools", () => {
         assert.include(resultTexts(view.messages)[0], "unreadable")
       })
     )
+
+    it.effect("are decoded as a shim leaves them (row 147)", () =>
+      Effect.gen(function* () {
+        const shimmed = {
+          ...echo,
+          prepareArguments: (raw: Schema.Json) => ({
+            n: raw !== null && typeof raw === "object" && "count" in raw ? (raw.count ?? null) : null
+          })
+        }
+        const { events, view } = yield* play([ScriptedProvider.toolCall("echo", { count: "3" }), done], {
+          tools: [shimmed]
+        })
+        assert.deepStrictEqual(outcomes(events), ["success"])
+        assert.deepStrictEqual(resultTexts(view.messages), ["3"])
+      })
+    )
   })
 
   describe("names", () => {
-    it.effect("T399 are found although they are padded", () =>
+    it.effect("T399 are found although they are padded (row 142)", () =>
       Effect.gen(function* () {
         const { events } = yield* play([calls(" read_file\t", "read_file", "Read_File"), done], {
           tools: [say("read_file")]
@@ -651,7 +671,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T303 nobody knows are told to the model, with those it may use", () =>
+    it.effect("T303 nobody knows are told to the model, with those it may use (row 143)", () =>
       Effect.gen(function* () {
         const { requests, events } = yield* play([calls("hidden", "nope"), done], {
           tools: [say("shown"), say("hidden")],
@@ -669,7 +689,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D26 are offered in a stable order, as the same definitions from turn to turn", () =>
+    it.effect("D26 are offered in a stable order, as the same definitions from turn to turn (row 141)", () =>
       Effect.gen(function* () {
         const { requests } = yield* play([calls("b"), calls("a"), done], { tools: [say("b"), say("a")] })
         assert.deepStrictEqual(
@@ -703,17 +723,19 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("of active tools that are not registered are left out, and repeated ones offered once", () =>
-      Effect.gen(function* () {
-        const { requests } = yield* play([done], {
-          tools: [say("a"), say("b")],
-          options: { activeTools: ["b", "gone", "b", "a"] }
+    it.effect(
+      "of active tools that are not registered are left out, and repeated ones offered once (row 148)",
+      () =>
+        Effect.gen(function* () {
+          const { requests } = yield* play([done], {
+            tools: [say("a"), say("b")],
+            options: { activeTools: ["b", "gone", "b", "a"] }
+          })
+          assert.deepStrictEqual(
+            requests[0]?.tools.map(({ name }) => name),
+            ["b", "a"]
+          )
         })
-        assert.deepStrictEqual(
-          requests[0]?.tools.map(({ name }) => name),
-          ["b", "a"]
-        )
-      })
     )
   })
 
@@ -764,13 +786,32 @@ describe("Tools", () => {
       return most
     })
 
-    it.effect("D12 is bounded: 16 by default, else as told, and never less than one", () =>
+    it.effect("D12 is bounded: 16 by default, else as told, and never less than one (row 155)", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* busiest(40), 16)
         assert.strictEqual(yield* busiest(9, { toolConcurrency: 3 }), 3)
         assert.strictEqual(yield* busiest(40, { toolConcurrency: Infinity }), 40)
         assert.strictEqual(yield* busiest(4, { toolConcurrency: 0 }), 1)
         assert.strictEqual(yield* busiest(4, { toolExecution: "sequential" }), 1)
+      })
+    )
+
+    it.effect("is none in a sequential run, also for tools that would run in parallel (row 153)", () =>
+      Effect.gen(function* () {
+        const { begun, log, tool } = yield* sleeper({ executionMode: "parallel" })
+        const two = ScriptedProvider.toolCalls(
+          { name: "sleep", params: { ms: 2 } },
+          { name: "sleep", params: { ms: 1 } }
+        )
+        const run = yield* Effect.forkChild(
+          play([two, done], { tools: [tool], options: { toolExecution: "sequential" } })
+        )
+        yield* begun
+        yield* TestClock.adjust(2)
+        yield* begun
+        yield* TestClock.adjust(1)
+        yield* Fiber.join(run)
+        assert.deepStrictEqual(log, ["start 2", "end 2", "start 1", "end 1"])
       })
     )
   })
@@ -861,7 +902,7 @@ describe("Tools", () => {
   })
 
   describe("progress", () => {
-    it.effect("T307 is told before the end, and its calls are told apart", () =>
+    it.effect("T307 is told before the end, and its calls are told apart (row 160)", () =>
       Effect.gen(function* () {
         const loud = Tool.make({
           name: "loud",
@@ -901,7 +942,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T835 that comes after the call settled is ignored, while others still run too", () =>
+    it.effect("T835 that comes after the call settled is ignored, while others still run too (row 160)", () =>
       Effect.gen(function* () {
         const saved = yield* Ref.make<Effect.Effect<void>>(Effect.void)
         const early = Tool.make({
@@ -926,7 +967,7 @@ describe("Tools", () => {
   })
 
   describe("context", () => {
-    it.effect("tells a call its ids and its turn", () =>
+    it.effect("tells a call its ids and its turn (row 137)", () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
         const look = Tool.make({
@@ -989,7 +1030,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T455 hear of a timeout by their signal", () =>
+    it.effect("T455 hear of a timeout by their signal (rows 137, 217)", () =>
       Effect.gen(function* () {
         const aborted = yield* Latch.make(false)
         const began = yield* Latch.make(false)
@@ -1132,7 +1173,7 @@ describe("Tools", () => {
       progress: () => Effect.void
     }
 
-    it.effect("T98 dies when a name is taken, and keeps the tool that has it", () =>
+    it.effect("T98 dies when a name is taken, and keeps the tool that has it (row 140)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("a", "first"))
         const exit = yield* Effect.exit(registry.register(say("a", "second")))
@@ -1145,7 +1186,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T99 forgets a tool, once", () =>
+    it.effect("T99 forgets a tool, once (row 139)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("a"), say("b"))
         assert.isTrue(yield* registry.unregister("a"))
@@ -1161,7 +1202,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("knows which names are taken, and forgets all tools at once", () =>
+    it.effect("knows which names are taken, and forgets all tools at once (row 139)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("a"), say("b"))
         assert.deepStrictEqual([yield* registry.has("a"), yield* registry.has("c")], [true, false])
@@ -1173,7 +1214,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("finds a name in other upper and lower case on request, if it is the only one", () =>
+    it.effect("finds a name in other upper and lower case on request, if it is the only one (row 142)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("read_file"), say("Look"), say("LOOK"))
         const found = (name: string, caseInsensitiveTools: boolean) =>
@@ -1188,7 +1229,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("finds a name without what models write around it, unless that is a name too", () =>
+    it.effect("finds a name without what models write around it, unless that is a name too (row 142)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("look"), say("functions"))
         const found = (name: string) =>
@@ -1258,7 +1299,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T106 fails typed for what the model got wrong, and never for what a tool does", () =>
+    it.effect("T106 fails typed for what the model got wrong, and never for what a tool does (row 139)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(echo, failing("bad"))
         assert.strictEqual((yield* Effect.flip(registry.prepare(call("nope"))))._tag, "ToolNotFound")
@@ -1318,7 +1359,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("a failed run has the failure of the tool as its schema encodes it", () =>
+  it.effect("a failed run has the failure of the tool as its schema encodes it (row 144)", () =>
     Effect.gen(function* () {
       class NoSuchCity extends Schema.TaggedError<NoSuchCity>()("NoSuchCity", { city: Schema.String }) {}
       const weather = Tool.make({
@@ -1336,22 +1377,24 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("options let a call mean a tool in other letters, and run without arguments that are JSON", () =>
-    Effect.gen(function* () {
-      const tool = say("Look")
-      const script = [
-        ScriptedProvider.turn(Step.rawToolCall("look", ["{oops"]), Step.finish("toolUse")),
-        ScriptedProvider.text("done")
-      ]
-      const strict = yield* play(script, { tools: [tool] })
-      assert.deepStrictEqual(outcomes(strict.events), ["unknownTool"])
-      const named = yield* play(script, { tools: [tool], options: { caseInsensitiveTools: true } })
-      assert.deepStrictEqual(outcomes(named.events), ["invalidArguments"])
-      const lenient = { caseInsensitiveTools: true, invalidJsonArguments: "emptyObject" } as const
-      const ran = yield* play(script, { tools: [tool], options: lenient })
-      assert.deepStrictEqual(outcomes(ran.events), ["success"])
-      assert.deepStrictEqual(ofTag(ran.events, "ToolInvoked")[0]?.params, {})
-    })
+  it.effect(
+    "options let a call mean a tool in other letters, and run without arguments that are JSON (row 158)",
+    () =>
+      Effect.gen(function* () {
+        const tool = say("Look")
+        const script = [
+          ScriptedProvider.turn(Step.rawToolCall("look", ["{oops"]), Step.finish("toolUse")),
+          ScriptedProvider.text("done")
+        ]
+        const strict = yield* play(script, { tools: [tool] })
+        assert.deepStrictEqual(outcomes(strict.events), ["unknownTool"])
+        const named = yield* play(script, { tools: [tool], options: { caseInsensitiveTools: true } })
+        assert.deepStrictEqual(outcomes(named.events), ["invalidArguments"])
+        const lenient = { caseInsensitiveTools: true, invalidJsonArguments: "emptyObject" } as const
+        const ran = yield* play(script, { tools: [tool], options: lenient })
+        assert.deepStrictEqual(outcomes(ran.events), ["success"])
+        assert.deepStrictEqual(ofTag(ran.events, "ToolInvoked")[0]?.params, {})
+      })
   )
 
   it.effect("an answer that was cut runs no call, also with invalidJsonArguments emptyObject", () =>

@@ -34,7 +34,7 @@ const trusts = Effect.fnUntraced(function* (
 })
 
 describe("the trust of tool results", () => {
-  it.effect("is that of the tool, by default none", () =>
+  it.effect("is that of the tool, by default none (row 21)", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* trusts(["web", "a"], [web(), say("a")]), [
         ["untrusted", "untrusted"],
@@ -45,7 +45,7 @@ describe("the trust of tool results", () => {
     })
   )
 
-  it.effect("may be that of one output, also of a failure", () =>
+  it.effect("may be that of one output, also of a failure (row 21)", () =>
     Effect.gen(function* () {
       const own = Tool.make({
         name: "own",

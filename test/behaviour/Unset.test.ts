@@ -27,7 +27,7 @@ describe("a prompt with members that are undefined", () => {
 })
 
 describe("agent.update with null", () => {
-  it.effect("unsets an option, so that its default counts again", () =>
+  it.effect("unsets an option, so that its default counts again (row 207)", () =>
     Effect.gen(function* () {
       const script = yield* agent([done, done], {
         system: "Be brief.",

@@ -21,7 +21,7 @@ describe("View", () => {
     const windowed = (maxMessages: number, messages: ReadonlyArray<Message.Message>, keepFirstUser = false) =>
       play([done], { messages, layer: ContextManager.slidingWindow({ maxMessages, keepFirstUser }) })
 
-    it.effect("T14 holds for the first request too", () =>
+    it.effect("T14 holds for the first request too (row 177)", () =>
       Effect.gen(function* () {
         const { events, requests, view } = yield* windowed(5, history)
         assert.deepStrictEqual(texts(requests[0]?.messages ?? []), ["q4", "a4", "q5", "a5", "hi"])
@@ -30,7 +30,16 @@ describe("View", () => {
       })
     )
 
-    it.effect("T15 T66 never splits a call from its result, even if one message were allowed", () =>
+    it.effect("is of 50 messages by default (row 172)", () =>
+      Effect.gen(function* () {
+        const messages = range(30).flatMap((n) => [Message.user(`q${n}`), Message.assistant(`a${n}`)])
+        const { requests } = yield* play([done], { messages, layer: ContextManager.slidingWindow() })
+        assert.strictEqual(requests[0]?.messages.length, 50)
+        assert.strictEqual(texts(requests[0]?.messages ?? []).at(-1), "hi")
+      })
+    )
+
+    it.effect("T15 T66 never splits a call from its result, even if one message were allowed (row 178)", () =>
       Effect.gen(function* () {
         for (const max of [0, 1, 2, 3]) {
           const { requests } = yield* play([call("a"), done], {
@@ -45,7 +54,7 @@ describe("View", () => {
       })
     )
 
-    it.effect("T67 T68 never begins with a result without its call", () =>
+    it.effect("T67 T68 never begins with a result without its call (row 178)", () =>
       Effect.gen(function* () {
         const messages = [
           Message.user("q"),
@@ -63,7 +72,7 @@ describe("View", () => {
       })
     )
 
-    it.effect("T60 T179 keeps the first task if told to, and the system prompt always", () =>
+    it.effect("T60 T179 keeps the first task if told to, and the system prompt always (row 179)", () =>
       Effect.gen(function* () {
         const { requests } = yield* windowed(3, history, true)
         assert.deepStrictEqual(texts(requests[0]?.messages ?? []), ["q0", "q5", "a5", "hi"].slice(0, 4))
@@ -71,7 +80,7 @@ describe("View", () => {
     )
   })
 
-  it.effect("T19 D4 a hook that fails, dies or hangs while it shapes the request ends the run", () =>
+  it.effect("T19 D4 a hook that fails, dies or hangs while it shapes the request ends the run (row 85)", () =>
     Effect.gen(function* () {
       for (const point of [Hook.transformMessages, Hook.toModelMessages]) {
         const broken = [
@@ -101,7 +110,7 @@ describe("View", () => {
   )
 
   it.effect(
-    "T312 T809 is transformed, windowed, repaired, then made into model messages, in every turn",
+    "T312 T809 is transformed, windowed, repaired, then made into model messages, in every turn (rows 85, 182)",
     () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
@@ -202,7 +211,7 @@ describe("View", () => {
     })
   )
 
-  it.effect("D28 changes nothing of the caller's", () =>
+  it.effect("D28 changes nothing of the caller's (row 82)", () =>
     Effect.gen(function* () {
       const messages = Object.freeze([Message.user("q"), calling("x"), Object.freeze(resultFor("x"))])
       const prompt = Object.freeze([Object.freeze(Message.user("more"))])
@@ -269,21 +278,26 @@ describe("View", () => {
       })
     )
 
-    it.effect("T414 T415 T417 a strict transcript is refused instead, before the model is asked", () =>
-      Effect.gen(function* () {
-        const bad = [
-          [calling("x")],
-          [calling("x"), resultFor("x"), resultFor("x")],
-          [resultFor("x")],
-          [calling("x", "x"), resultFor("x"), resultFor("x")]
-        ]
-        for (const messages of bad) {
-          const { events, exit, requests } = yield* play([], { messages, options: { transcript: "strict" } })
-          assert.strictEqual(reasonOf(exit)?._tag, "InvalidTranscript")
-          assert.strictEqual(requests.length, 0)
-          assert.deepStrictEqual(Invariants.broken(events), [])
-        }
-      })
+    it.effect(
+      "T414 T415 T417 a strict transcript is refused instead, before the model is asked (row 47)",
+      () =>
+        Effect.gen(function* () {
+          const bad = [
+            [calling("x")],
+            [calling("x"), resultFor("x"), resultFor("x")],
+            [resultFor("x")],
+            [calling("x", "x"), resultFor("x"), resultFor("x")]
+          ]
+          for (const messages of bad) {
+            const { events, exit, requests } = yield* play([], {
+              messages,
+              options: { transcript: "strict" }
+            })
+            assert.strictEqual(reasonOf(exit)?._tag, "InvalidTranscript")
+            assert.strictEqual(requests.length, 0)
+            assert.deepStrictEqual(Invariants.broken(events), [])
+          }
+        })
     )
   })
 
@@ -365,7 +379,7 @@ describe("View", () => {
     )
   })
 
-  it.effect("T59 an agent's transcript keeps everything, whatever its requests leave out", () =>
+  it.effect("T59 an agent's transcript keeps everything, whatever its requests leave out (row 180)", () =>
     Effect.gen(function* () {
       const script = yield* agent([done, done, done], {
         hooks: [Hook.transformMessages(({ messages }) => Effect.succeed(messages.slice(-1)))]

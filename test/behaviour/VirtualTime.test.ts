@@ -26,7 +26,7 @@ describe("Virtual time", () => {
       return run
     })
 
-    it.effect("F086: T156 is 30 seconds by default, and then the run goes on", () =>
+    it.effect("F086: T156 is 30 seconds by default, and then the run goes on (rows 156, 262)", () =>
       Effect.gen(function* () {
         const run = yield* timed({})
         yield* TestClock.adjust(29_999)
@@ -40,7 +40,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("T40 is what the options say, unless the tool says otherwise", () =>
+    it.effect("T40 is what the options say, unless the tool says otherwise (row 156)", () =>
       Effect.gen(function* () {
         const general = yield* timed({ toolTimeout: "2 seconds" })
         yield* TestClock.adjust("2 seconds")
@@ -53,7 +53,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("Infinity is none, for one tool or for all", () =>
+    it.effect("Infinity is none, for one tool or for all (row 156)", () =>
       Effect.gen(function* () {
         for (const run of [
           yield* timed({ toolTimeout: "Infinity" }),
@@ -193,7 +193,7 @@ describe("Virtual time", () => {
         max: 3_600_000
       })
 
-    it.effect("F118: D10 cuts a provider that says nothing more, and keeps what it said", () =>
+    it.effect("F118: D10 cuts a provider that says nothing more, and keeps what it said (row 169)", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const stalled = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.run(began.open), Step.never)
@@ -212,7 +212,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("cuts a tool, an approval, a pause and a hook alike", () =>
+    it.effect("cuts a tool, an approval, a pause and a hook alike (rows 169, 220)", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const forever = () => Effect.andThen(began.open, Effect.never)
@@ -241,7 +241,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("T220 counts pauses, and what hooks took before the first turn", () =>
+    it.effect("T220 counts pauses, and what hooks took before the first turn (row 220)", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const run = yield* Effect.forkChild(
@@ -372,27 +372,29 @@ describe("Virtual time", () => {
     const empty = ScriptedProvider.turn(Step.start, Step.finish("stop", { input: 10 }))
     const thoughtful = ScriptedProvider.turn(Step.thinking("hm"), Step.text(" \n"), Step.finish())
 
-    it.effect("T78 retry waits one second, then five, in the same turn; then takes what there is", () =>
-      Effect.gen(function* () {
-        const run = yield* Effect.forkChild(
-          play([empty, thoughtful, empty], { options: { emptyResponse: "retry" } })
-        )
-        yield* settle()
-        yield* TestClock.adjust(999)
-        assert.isTrue(yield* goesOn(run))
-        yield* TestClock.adjust(1)
-        yield* settle()
-        yield* TestClock.adjust(4999)
-        assert.isTrue(yield* goesOn(run))
-        yield* TestClock.adjust(1)
-        const { events, requests, view } = yield* Fiber.join(run)
-        assert.strictEqual(requests.length, 3)
-        assert.strictEqual(ofTag(events, "MessageRetracted").length, 2)
-        assert.strictEqual(view.status, "completed")
-        assert.strictEqual(ofTag(events, "TurnStart").length, 1)
-        assert.strictEqual(view.messages.length, 2)
-        assert.deepStrictEqual(Invariants.broken(events), [])
-      })
+    it.effect(
+      "T78 retry waits one second, then five, in the same turn; then takes what there is (row 78)",
+      () =>
+        Effect.gen(function* () {
+          const run = yield* Effect.forkChild(
+            play([empty, thoughtful, empty], { options: { emptyResponse: "retry" } })
+          )
+          yield* settle()
+          yield* TestClock.adjust(999)
+          assert.isTrue(yield* goesOn(run))
+          yield* TestClock.adjust(1)
+          yield* settle()
+          yield* TestClock.adjust(4999)
+          assert.isTrue(yield* goesOn(run))
+          yield* TestClock.adjust(1)
+          const { events, requests, view } = yield* Fiber.join(run)
+          assert.strictEqual(requests.length, 3)
+          assert.strictEqual(ofTag(events, "MessageRetracted").length, 2)
+          assert.strictEqual(view.status, "completed")
+          assert.strictEqual(ofTag(events, "TurnStart").length, 1)
+          assert.strictEqual(view.messages.length, 2)
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        })
     )
 
     it.effect("retry ends with the first answer that says something, a call included", () =>
@@ -442,7 +444,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("T327 T341 fail says so typed, for thinking alone too; accept takes them", () =>
+    it.effect("T327 T341 fail says so typed, for thinking alone too; accept takes them (row 78)", () =>
       Effect.gen(function* () {
         for (const turn of [empty, thoughtful]) {
           const { events, exit } = yield* play([turn], { options: { emptyResponse: "fail" } })
@@ -459,7 +461,7 @@ describe("Virtual time", () => {
   })
 
   describe("on record", () => {
-    it.effect("every message and event has the time of the clock, the prompt included", () =>
+    it.effect("every message and event has the time of the clock, the prompt included (rows 14, 106)", () =>
       Effect.gen(function* () {
         yield* TestClock.adjust("1 day")
         const day = Duration.toMillis("1 day")

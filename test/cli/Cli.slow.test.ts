@@ -367,7 +367,7 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
       })
     )
 
-    it.effect("asks its company, and streams the text", () =>
+    it.effect("asks its company, and streams the text (row 267)", () =>
       Effect.gen(function* () {
         const seen: Array<string | undefined> = []
         const url = yield* Program.server((request, body, response) => {

@@ -279,7 +279,7 @@ describe.concurrent("--input-format stream-json", { timeout: 60_000 }, () => {
       Program.says(response, [JSON.parse(body).input.at(-1).content])
     })
 
-  it.effect("answers prompts one after the other, in one conversation", () =>
+  it.effect("answers prompts one after the other, in one conversation (row 267)", () =>
     Effect.gen(function* () {
       const bodies: Array<string> = []
       const env = keyed(yield* echo(bodies))

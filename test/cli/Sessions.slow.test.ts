@@ -46,7 +46,7 @@ describe.concurrent("sessions", { timeout: 60_000 }, () => {
     })
   )
 
-  it.effect("continue with -c, -r and --fork", () =>
+  it.effect("continue with -c, -r and --fork (row 233)", () =>
     Effect.gen(function* () {
       const { listed, run } = yield* setUp
       const none = yield* run(["-c", "hi"])

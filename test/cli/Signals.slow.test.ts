@@ -89,7 +89,7 @@ describe("an end from outside", { timeout: 30_000 }, () => {
       })
   )
 
-  it.effect("F153: by a second signal is at once, and does not wait for the end of the run", () =>
+  it.effect("F153: by a second signal is at once, and does not wait for the end of the run (row 267)", () =>
     Effect.gen(function* () {
       const cwd = Program.folder({})
       const running = ({ says }: Program.Running) => says(/→ shell/)

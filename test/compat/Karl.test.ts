@@ -7,7 +7,7 @@ const ofType = <const T extends Karl.Event["type"]>(events: ReadonlyArray<Karl.E
   events.filter((event): event is Extract<Karl.Event, { readonly type: T }> => event.type === type)
 
 describe("Karl", () => {
-  it.effect("says what Karl says, in Karl's order", () =>
+  it.effect("says what Karl says, in Karl's order (rows 57, 264, 265)", () =>
     Effect.gen(function* () {
       const events = play(Karl.initial, Karl.step, yield* twoTurns)
       const call = ["tool_call_start", "tool_call_end"]
@@ -84,7 +84,7 @@ describe("Karl", () => {
     })
   )
 
-  it.effect("ends the turn once, with the last answer and the usage of the run", () =>
+  it.effect("ends the turn once, with the last answer and the usage of the run (row 19)", () =>
     Effect.gen(function* () {
       const events = play(Karl.initial, Karl.step, yield* twoTurns)
       assert.deepStrictEqual(ofType(events, "turn_end"), [
@@ -101,7 +101,7 @@ describe("Karl", () => {
     })
   )
 
-  it.effect("a failed run ends with its error, and no turn", () =>
+  it.effect("a failed run ends with its error, and no turn (row 247)", () =>
     Effect.gen(function* () {
       const events = play(Karl.initial, Karl.step, yield* failed)
       assert.strictEqual(events.at(-1)?.type, "error")
@@ -110,7 +110,7 @@ describe("Karl", () => {
     })
   )
 
-  it.effect("projects a stream as it projects its events", () =>
+  it.effect("projects a stream as it projects its events (row 264)", () =>
     Effect.gen(function* () {
       const events = yield* twoTurns
       const streamed = yield* Stream.runCollect(Karl.project(Stream.fromIterable(events)))

@@ -18,7 +18,7 @@ const ofType = <const T extends OneRingEmitter.Event["type"]>(
 const types = (events: ReadonlyArray<OneRingEmitter.Event>) => events.map(({ type }) => type)
 
 describe("OneRingEmitter", () => {
-  it.effect("emits what oneringai emits, in its order", () =>
+  it.effect("emits what oneringai emits, in its order (row 265)", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         types(project(yield* twoTurns)),

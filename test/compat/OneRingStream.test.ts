@@ -18,7 +18,7 @@ const types = (events: ReadonlyArray<OneRingStream.Event>) =>
   events.map(({ type }) => type).filter((type, index, all) => all[index - 1] !== type)
 
 describe("OneRingStream", () => {
-  it.effect("sends what oneringai sends, in its order", () =>
+  it.effect("sends what oneringai sends, in its order (rows 99, 265)", () =>
     Effect.gen(function* () {
       const call = [
         "response.tool_call.start",
@@ -84,7 +84,7 @@ describe("OneRingStream", () => {
     })
   )
 
-  it.effect("writes the names as the documentation does, if asked to", () =>
+  it.effect("writes the names as the documentation does, if asked to (row 99)", () =>
     Effect.gen(function* () {
       const found = new Set<string>(types(project(yield* twoTurns, "documentation")))
       assert.isTrue(found.has("response.tool_call.arguments.delta"))
@@ -94,7 +94,7 @@ describe("OneRingStream", () => {
     })
   )
 
-  it.effect("a failed run says why, and whether it can be tried again", () =>
+  it.effect("a failed run says why, and whether it can be tried again (row 246)", () =>
     Effect.gen(function* () {
       const events = project(yield* failed)
       assert.deepInclude(ofType(events, "response.error")[0], { recoverable: true })

@@ -42,33 +42,37 @@ const sent = (request: Provider.ModelRequest | undefined) =>
   texts(request?.messages ?? []).map((text) => (text.split("\n").at(-1) ?? "").slice(0, 16).trim())
 
 describe("Compaction", () => {
-  it.effect("is due when less than the reserve is free, and keeps the task and the newest turns", () =>
-    Effect.gen(function* () {
-      // A sixth of 12,000 is the reserve, an eighth stays.
-      const early = yield* play([done], { messages: talk(8), layer: compaction() })
-      assert.deepStrictEqual(compactions(early.events), [])
-      const { events, requests } = yield* play([short, done], { messages: talk(10), layer: compaction() })
-      assert.deepStrictEqual(compactions(events), ["threshold start", "threshold end"])
-      assert.deepStrictEqual(sent(requests[1]), ["q0", "A short summary.", "q9", "a9 xxxxxxxxxxxxx", "hi"])
-      assert.deepStrictEqual(Transcript.violations(requests[1]?.messages ?? []), [])
-      assert.deepStrictEqual(Invariants.broken(events), [])
-    })
+  it.effect(
+    "is due when less than the reserve is free, and keeps the task and the newest turns (row 184)",
+    () =>
+      Effect.gen(function* () {
+        // A sixth of 12,000 is the reserve, an eighth stays.
+        const early = yield* play([done], { messages: talk(8), layer: compaction() })
+        assert.deepStrictEqual(compactions(early.events), [])
+        const { events, requests } = yield* play([short, done], { messages: talk(10), layer: compaction() })
+        assert.deepStrictEqual(compactions(events), ["threshold start", "threshold end"])
+        assert.deepStrictEqual(sent(requests[1]), ["q0", "A short summary.", "q9", "a9 xxxxxxxxxxxxx", "hi"])
+        assert.deepStrictEqual(Transcript.violations(requests[1]?.messages ?? []), [])
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      })
   )
 
-  it.effect("goes by the reserve, the tokens to keep and the window that the application names", () =>
-    Effect.gen(function* () {
-      const options = { reserve: 1_000, keepRecent: 3_050 }
-      const later = yield* play([done], { messages: talk(10), layer: compaction(options) })
-      assert.deepStrictEqual(compactions(later.events), [])
-      const { requests } = yield* play([short, done], { messages: talk(12), layer: compaction(options) })
-      assert.strictEqual(sent(requests[1])[2], "q9")
-      const byModel = (model: string) => (model === "m" ? 7_000 : undefined)
-      const small = yield* play([short, done], {
-        messages: talk(6),
-        layer: compaction({ contextWindow: byModel })
+  it.effect(
+    "goes by the reserve, the tokens to keep and the window that the application names (row 185)",
+    () =>
+      Effect.gen(function* () {
+        const options = { reserve: 1_000, keepRecent: 3_050 }
+        const later = yield* play([done], { messages: talk(10), layer: compaction(options) })
+        assert.deepStrictEqual(compactions(later.events), [])
+        const { requests } = yield* play([short, done], { messages: talk(12), layer: compaction(options) })
+        assert.strictEqual(sent(requests[1])[2], "q9")
+        const byModel = (model: string) => (model === "m" ? 7_000 : undefined)
+        const small = yield* play([short, done], {
+          messages: talk(6),
+          layer: compaction({ contextWindow: byModel })
+        })
+        assert.strictEqual(small.requests.length, 2)
       })
-      assert.strictEqual(small.requests.length, 2)
-    })
   )
 
   it.effect(
@@ -90,7 +94,7 @@ describe("Compaction", () => {
       })
   )
 
-  it.effect("is measured by the usage of the last answer and by what came after it", () =>
+  it.effect("is measured by the usage of the last answer and by what came after it (row 187)", () =>
     Effect.gen(function* () {
       const answer = (input: number) => ScriptedProvider.text("ok", { usage: { input, output: 10 } })
       const usual = { messages: talk(3) }
@@ -109,16 +113,20 @@ describe("Compaction", () => {
     })
   )
 
-  it.effect("counts the system prompt and the tools of a conversation that no answer has measured", () =>
-    Effect.gen(function* () {
-      const { requests } = yield* play([short, done], {
-        messages: talk(7),
-        options: { system: "s".repeat(8_000) },
-        tools: [Tool.make({ name: "t", description: "d".repeat(8_000), execute: () => Effect.succeed("") })],
-        layer: compaction()
+  it.effect(
+    "counts the system prompt and the tools of a conversation that no answer has measured (row 187)",
+    () =>
+      Effect.gen(function* () {
+        const { requests } = yield* play([short, done], {
+          messages: talk(7),
+          options: { system: "s".repeat(8_000) },
+          tools: [
+            Tool.make({ name: "t", description: "d".repeat(8_000), execute: () => Effect.succeed("") })
+          ],
+          layer: compaction()
+        })
+        assert.strictEqual(requests.length, 2)
       })
-      assert.strictEqual(requests.length, 2)
-    })
   )
 
   it.effect("asks without tools, hooks and options of the run, and sends what is summarized", () =>
@@ -191,7 +199,7 @@ describe("Compaction", () => {
   )
 
   it.effect(
-    "summarizes the previous summary with the turns since, and gives the instructions of a hand",
+    "summarizes the previous summary with the turns since, and gives the instructions of a hand (row 185)",
     () =>
       Effect.gen(function* () {
         const second = ScriptedProvider.text("Second.")
@@ -250,17 +258,19 @@ describe("Compaction", () => {
   )
 
   describe("after ContextOverflow", () => {
-    it.effect("compacts once and asks again, and keeps less where the provider names its limit", () =>
-      Effect.gen(function* () {
-        const own = yield* ScriptedProvider.make([], { exhausted: () => short })
-        const { events, requests } = yield* play([overflow(4_000), done], {
-          messages: talk(10),
-          layer: Compaction.layer({ provider: own.layer })
+    it.effect(
+      "compacts once and asks again, and keeps less where the provider names its limit (row 184)",
+      () =>
+        Effect.gen(function* () {
+          const own = yield* ScriptedProvider.make([], { exhausted: () => short })
+          const { events, requests } = yield* play([overflow(4_000), done], {
+            messages: talk(10),
+            layer: Compaction.layer({ provider: own.layer })
+          })
+          assert.deepStrictEqual(compactions(events), ["overflow start", "overflow end"])
+          assert.deepStrictEqual(sent(requests[1]), ["q0", "A short summary.", "hi"])
+          assert.deepStrictEqual(Invariants.broken(events), [])
         })
-        assert.deepStrictEqual(compactions(events), ["overflow start", "overflow end"])
-        assert.deepStrictEqual(sent(requests[1]), ["q0", "A short summary.", "hi"])
-        assert.deepStrictEqual(Invariants.broken(events), [])
-      })
     )
 
     it.effect.each([[2_000], [undefined]])(

@@ -36,7 +36,7 @@ const isSound = (view: ReadonlyArray<Message.Message>) => {
 }
 
 describe("places to cut a transcript", () => {
-  it("never separate a call from its result, nor a prompt from its answer", () => {
+  it("never separate a call from its result, nor a prompt from its answer (row 186)", () => {
     for (const seed of seeds) {
       const messages = transcript(seed)
       assert.deepStrictEqual(Transcript.violations(messages), [])
@@ -86,7 +86,7 @@ describe("places to cut a transcript", () => {
 })
 
 describe("TokenWindow", () => {
-  it.effect("is within its tokens, pair-safe, and starts with the user, for any transcript", () =>
+  it.effect("is within its tokens, pair-safe, and starts with the user, for any transcript (row 263)", () =>
     Effect.gen(function* () {
       for (const seed of seeds) {
         const messages = transcript(seed)
@@ -185,7 +185,7 @@ describe("Pruning", () => {
     })
   )
 
-  it.effect("works before a window that it is provided to", () =>
+  it.effect("works before a window that it is provided to (row 186)", () =>
     Effect.gen(function* () {
       const messages = looking(20)
       const both = TokenWindow.layer({ maxTokens: 1_000 }).pipe(
@@ -198,7 +198,7 @@ describe("Pruning", () => {
 })
 
 describe("GptTokenizer", () => {
-  it.effect("counts the tokens of texts, also of long ones and of names of special tokens", () =>
+  it.effect("counts the tokens of texts, also of long ones and of names of special tokens (row 187)", () =>
     Effect.gen(function* () {
       const { count } = yield* Tokens.Tokens
       assert.strictEqual(count("Do I need a coat in Oslo?"), 8)

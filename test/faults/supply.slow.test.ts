@@ -89,7 +89,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
   })
 
-  it("F155: depends on effect and on two small libraries, and is developed with exact versions, as they are locked", () => {
+  it("F155: depends on effect and on two small libraries, and is developed with exact versions, as they are locked (row 269)", () => {
     assert.deepStrictEqual(manifest.dependencies, {
       aws4fetch: "1.0.20",
       re2js: "2.10.0"

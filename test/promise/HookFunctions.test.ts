@@ -97,7 +97,7 @@ describe("hooks as functions", () => {
     )
   })
 
-  it("get a signal, which aborts when they take too long and when the run is cancelled", async () => {
+  it("get a signal, which aborts when they take too long and when the run is cancelled (row 217)", async () => {
     const aborted: Array<string> = []
     const waiting =
       (why: string) =>

@@ -137,7 +137,7 @@ describe("on", () => {
 })
 
 describe("subscribe", () => {
-  it("calls listeners for all events, in the order in which they subscribed", async () => {
+  it("calls listeners for all events, in the order in which they subscribed (row 104)", async () => {
     await using agent = agentOf(ScriptedProvider.text("ok"))
     const seen: Array<string> = []
     agent.subscribe(({ _tag }) => seen.push(`1 ${_tag}`))

@@ -29,7 +29,7 @@ const collect = async <A>(elements: AsyncIterable<A>): Promise<ReadonlyArray<A>>
 const open = ScriptedProvider.turn(Step.start, Step.text("so far"), Step.never)
 
 describe("a promise agent", () => {
-  it("has each method and member of the Effect agent", async () => {
+  it("has each method and member of the Effect agent (row 266)", async () => {
     await using agent = createAgent(script())
     const program = Effect.map(Agent.make({ model: "m" }), Object.keys).pipe(
       Effect.provide(ScriptedProvider.layer([])),

@@ -46,7 +46,7 @@ const statusOf = ({ status }: { readonly status: AgentEvent.RunStatus }) => stat
 
 describe("createAgent", () => {
   describe("prompt", () => {
-    it("runs tools that are plain functions, and remembers the conversation", async () => {
+    it("runs tools that are plain functions, and remembers the conversation (rows 136, 137)", async () => {
       const asked = await Effect.runPromise(
         ScriptedProvider.make([
           ScriptedProvider.toolCall("add", { a: 2, b: 3 }),
@@ -65,7 +65,7 @@ describe("createAgent", () => {
       )
     })
 
-    it("rejects with the same errors, not wrapped", async () => {
+    it("rejects with the same errors, not wrapped (rows 242, 244)", async () => {
       const reason = new ProviderError.Unauthenticated({ detail: "no" })
       await using agent = createAgent(script(ScriptedProvider.fail(reason)))
       const error = await agent.prompt("Hi").catch((error: unknown) => error)
@@ -149,7 +149,7 @@ describe("createAgent", () => {
       assert.strictEqual((await agent.prompt("Again")).status, "completed")
     })
 
-    it("throws the run's error after its events", async () => {
+    it("throws the run's error after its events (row 244)", async () => {
       await using agent = createAgent({
         ...script(ScriptedProvider.toolCall("add", {})),
         limits: { maxTurns: 1 }
@@ -252,13 +252,13 @@ describe("createAgent", () => {
       ],
       ["a layer that is none", { provider, model: "m", layer: {} }, /Invalid options: layer/]
     ]
-    it.each(cases)("%s", (_, options, said) => {
+    it.each(cases)("%s (rows 248, 257)", (_, options, said) => {
       const made = () => createAgent(options)
       assert.throws(made, Agent.InvalidInput, said)
     })
   })
 
-  it("asks for what is needed, and for nothing else", () => {
+  it("asks for what is needed, and for nothing else (row 248)", () => {
     const provider = ScriptedProvider.layer([])
     expectTypeOf(createAgent({ provider, model: "m" })).toEqualTypeOf<PromiseAgent>()
     const prompted = (agent: PromiseAgent) => agent.prompt("Hi")

@@ -49,7 +49,7 @@ describe("the table of models", () => {
     assert.strictEqual(familyOf(vendor, model), family)
   })
 
-  it("knows limits and inputs of an id behind a gateway, and nothing else", () => {
+  it("knows limits and inputs of an id behind a gateway, and nothing else (row 48)", () => {
     const rule = Models.find("deepseek/deepseek-v4-pro", { isGateway: true })
     assert.deepInclude(rule, { contextWindow: 1_000_000, maxOutput: 384_000, input: ["text"] })
     assert.doesNotHaveAnyKeys(rule, ["thinking", "sampling", "forcedTools", "stop"])
@@ -69,7 +69,7 @@ describe("the table of models", () => {
 describe("rules of an application", () => {
   const own: Models.Rule = { vendor: "acme", pattern: "^fast", maxOutput: 99 }
 
-  it("win over the table member by member, and hold for their vendor only", () => {
+  it("win over the table member by member, and hold for their vendor only (row 48)", () => {
     const added = { vendor: "openai", pattern: "^gpt-4o$", maxOutput: 5 }
     const found = Models.find("gpt-4o", { vendor: "openai", own: [own, added] })
     assert.deepInclude(found, { maxOutput: 5, family: "GPT-4o", contextWindow: 128_000 })

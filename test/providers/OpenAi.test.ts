@@ -81,7 +81,7 @@ describe("OpenAi", () => {
     })
   )
 
-  it.effect("reads key, address and whom to charge from the environment", () =>
+  it.effect("reads key, address and whom to charge from the environment (row 255)", () =>
     Effect.gen(function* () {
       const server = yield* answering
       const asked = (env: Record<string, string>) =>
@@ -121,7 +121,7 @@ describe("OpenAi", () => {
     })
   )
 
-  it.effect("asks another vendor by its preset, with the system prompt where that takes it", () =>
+  it.effect("asks another vendor by its preset, with the system prompt where that takes it (row 36)", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => refuse(response, 400, { error: { message: "captured" } }))
       const env = { XAI_API_KEY: "xai-key" }

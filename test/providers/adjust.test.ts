@@ -40,7 +40,7 @@ describe("a thinking level", () => {
   const efforts = (server: keyof typeof servers, model: string, path: (thinking: any) => unknown) =>
     levels.map((thinkingLevel) => path(asked(server, model, { thinkingLevel }).thinking))
 
-  it("is sent in the model's word", () => {
+  it("is sent in the model's word (row 43)", () => {
     assert.deepStrictEqual(
       efforts("openai", "gpt-5.1", ({ reasoning }) => reasoning.effort),
       ["none", "low", "low", "medium", "high", "high", "high"]
@@ -268,7 +268,7 @@ describe("content", () => {
   const textsOf = (messages: Provider.ModelRequest["messages"]) =>
     messages.map(({ content }) => content.map((block) => (block.type === "text" ? block.text : block.type)))
 
-  it("that a model does not read becomes a note, and is reported", () => {
+  it("that a model does not read becomes a note, and is reported (rows 6, 47)", () => {
     const messages = [
       Message.user([Message.text("Look"), Message.image("AAAA", "image/png")]),
       Message.toolResult({ id: "1", name: "shot" }, [Message.image("AAAA", "image/png")])

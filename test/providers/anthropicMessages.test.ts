@@ -122,7 +122,7 @@ describe("anthropicMessages", () => {
     assert.deepStrictEqual(message(...wire).content, [{ type: "text", text: "Hi" }])
   })
 
-  it("takes deltas of a block that never began, and a block that never ended", () => {
+  it("takes deltas of a block that never began, and a block that never ended (row 65)", () => {
     const wire = [
       start(),
       delta(0, { type: "thinking_delta", thinking: "Hm" }),
@@ -245,7 +245,7 @@ describe("anthropicMessages", () => {
       return sentOf([Message.user("Hi"), answer, Message.user("More")])[1]
     }
 
-    it("is kept: signatures, hidden thinking, citations", () => {
+    it("is kept: signatures, hidden thinking, citations (rows 4, 7)", () => {
       const citation = { type: "char_location", cited_text: "Hi", document_index: 0 }
       const wire = [
         begin(0, { type: "thinking", thinking: "", signature: "" }),
@@ -579,7 +579,7 @@ describe("anthropicMessages", () => {
       assert.deepInclude(usage(first, zeros), { input: 612, output: 7 })
     })
 
-    it("is absent when nobody counts", () => {
+    it("is absent when nobody counts (row 59)", () => {
       assert.isUndefined(usage(undefined, undefined))
     })
   })

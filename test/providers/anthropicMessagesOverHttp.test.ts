@@ -40,7 +40,7 @@ const greeting = serve((response) => stream(response).end(hello))
 const withoutVersion = ({ baseUrl }: Server) => baseUrl.replace(/\/v1$/, "")
 
 describe("Anthropic", () => {
-  it.effect("asks at the one address, with the key as the vendor wants it", () =>
+  it.effect("asks at the one address, with the key as the vendor wants it (rows 23, 26)", () =>
     Effect.gen(function* () {
       const server = yield* greeting
       for (const baseUrl of [server.baseUrl, `${server.baseUrl}/`, withoutVersion(server)]) {
@@ -74,7 +74,7 @@ describe("Anthropic", () => {
     })
   )
 
-  it.effect("sends a token as a bearer, and more headers", () =>
+  it.effect("sends a token as a bearer, and more headers (row 27)", () =>
     Effect.gen(function* () {
       const server = yield* greeting
       const { baseUrl } = server

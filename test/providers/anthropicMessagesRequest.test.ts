@@ -55,7 +55,7 @@ const signed: Message.Thinking = {
 const ephemeral = { cache_control: { type: "ephemeral" } }
 
 describe("anthropicMessagesRequest", () => {
-  it("asks for a stream", () => {
+  it("asks for a stream (rows 26, 29, 36)", () => {
     const request = {
       system: "Be brief.",
       messages: [hi],
@@ -95,7 +95,7 @@ describe("anthropicMessagesRequest", () => {
       assert.deepStrictEqual(second, { role: "assistant", content: [text("Ho")] })
     })
 
-    it("hold all results of the calls, first", () => {
+    it("hold all results of the calls, first (rows 1, 31)", () => {
       const answer = Message.assistant([call("a", '{"x":1}'), call("b", "")], mine)
       assert.deepStrictEqual(sent(hi, answer, result("a"), result("b", ""), Message.user("Go on")).slice(1), [
         {
@@ -134,7 +134,7 @@ describe("anthropicMessagesRequest", () => {
   })
 
   describe("of other vendors", () => {
-    it("have their ids made to fit, one to one and the same in each request", () => {
+    it("have their ids made to fit, one to one and the same in each request (row 46)", () => {
       const long = `call_${"x|/é".repeat(80)}`
       const idsOf = (...ids: ReadonlyArray<string>) => {
         const [, answer, results] = sent(
@@ -164,7 +164,7 @@ describe("anthropicMessagesRequest", () => {
       assert.strictEqual(answered.content[0].tool_use_id, second.content[0].id)
     })
 
-    it("lose their thinking, and what only they can read", () => {
+    it("lose their thinking, and what only they can read (row 46)", () => {
       const answer = Message.assistant(
         [
           { type: "thinking", text: "Hm", opaque: { provider: "other", signature: "sig" } },
@@ -187,7 +187,7 @@ describe("anthropicMessagesRequest", () => {
       ])
     })
 
-    it("may have called what is no tool, with what is no JSON", () => {
+    it("may have called what is no tool, with what is no JSON (row 34)", () => {
       const answer = Message.assistant([call("a", "{oops", "functions.read file"), call("b", "[1]", "")])
       assert.deepStrictEqual(sent(hi, answer)[1].content, [
         { type: "tool_use", name: "functions_read_file", input: {}, id: "a" },
@@ -268,7 +268,7 @@ describe("anthropicMessagesRequest", () => {
     }
     const none = undefined
 
-    it("stand at the system prompt, the last tool, and the last two turns of the user", () => {
+    it("stand at the system prompt, the last tool, and the last two turns of the user (row 45)", () => {
       const mark = { type: "ephemeral" }
       assert.deepStrictEqual(marksOf({}), {
         system: mark,
@@ -278,7 +278,7 @@ describe("anthropicMessagesRequest", () => {
       })
     })
 
-    it("last an hour, or are left out", () => {
+    it("last an hour, or are left out (row 45)", () => {
       assert.deepStrictEqual(marksOf({ cacheRetention: "long" }).system, { type: "ephemeral", ttl: "1h" })
       assert.strictEqual(marksOf({ cacheRetention: "none" }).count, 0)
     })
@@ -334,7 +334,7 @@ describe("anthropicMessagesRequest", () => {
   describe("thinking", () => {
     const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens })
 
-    it("is a budget, and leaves tokens for the answer", () => {
+    it("is a budget, and leaves tokens for the answer (row 44)", () => {
       assert.deepInclude(asked({ thinkingLevel: "high" }), {
         thinking: enabled(16384),
         max_tokens: 64_000

@@ -18,7 +18,7 @@ const error = (message: string, code?: string) => ({
 })
 
 describe("failure", () => {
-  it("is told by the status", () => {
+  it("is told by the status (row 243)", () => {
     const tags: ReadonlyArray<readonly [number, ProviderError.Reason["_tag"]]> = [
       [400, "InvalidRequest"],
       [401, "Unauthenticated"],
@@ -53,7 +53,7 @@ describe("failure", () => {
     assert.strictEqual(Failure.ofErrorEvent(event, "m-1")._tag, "RateLimited")
   })
 
-  it("is told by code and words where they say more", () => {
+  it("is told by code and words where they say more (row 243)", () => {
     const tags: ReadonlyArray<readonly [number, unknown, ProviderError.Reason["_tag"]]> = [
       [
         429,
@@ -157,7 +157,7 @@ describe("failure", () => {
     assert.deepInclude({ ...again.reason }, { _tag: "InvalidRequest", refused: "image" })
   })
 
-  it("keeps the vendor's words, from a body of any shape", () => {
+  it("keeps the vendor's words, from a body of any shape (row 38)", () => {
     const details: ReadonlyArray<readonly [unknown, string]> = [
       [error("no"), "no"],
       [[error("no")], "no"],
@@ -176,7 +176,7 @@ describe("failure", () => {
     for (const [body, detail] of details) assert.strictEqual(refused(400, body).detail, detail)
   })
 
-  it("names the model, the request, and as much of the body as is of use", () => {
+  it("names the model, the request, and as much of the body as is of use (row 38)", () => {
     const missing = refused(404, error("no such thing"), { "x-request-id": "req-1" })
     assert.include(missing.detail, "m-1")
     assert.deepStrictEqual([missing.requestId, missing.status], ["req-1", 404])
@@ -296,7 +296,7 @@ describe("failure", () => {
       assert.strictEqual(refused(400, body)._tag, "ContextOverflow", JSON.stringify(body))
   })
 
-  it("takes no other limit for one", () => {
+  it("takes no other limit for one (row 243)", () => {
     const others = [
       refused(
         429,

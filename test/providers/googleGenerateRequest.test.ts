@@ -45,7 +45,7 @@ const png = Message.image("AAAA", "image/png")
 const inlinePng = { inlineData: { mimeType: "image/png", data: "AAAA" } }
 
 describe("googleGenerateRequest", () => {
-  it("says what the user said, and the system apart", () => {
+  it("says what the user said, and the system apart (rows 28, 36)", () => {
     assert.deepStrictEqual(bodyOf({ system: "Be brief.", messages: [Message.user("Hi")] }), {
       contents: [{ role: "user", parts: [{ text: "Hi" }] }],
       systemInstruction: { parts: [{ text: "Be brief." }] }
@@ -130,7 +130,7 @@ describe("googleGenerateRequest", () => {
     })
   })
 
-  it("answers all calls in one turn, results first", () => {
+  it("answers all calls in one turn, results first (rows 1, 28)", () => {
     const messages = [
       Message.user("Look"),
       Message.assistant([call("a"), call("b", { name: "no such:tool", rawArguments: "{oops" })]),
@@ -465,7 +465,7 @@ describe("tools of a Gemini request", () => {
     return { sent, toolConfig }
   }
 
-  it("have the JSON Schema that Gemini takes, or none without parameters", () => {
+  it("have the JSON Schema that Gemini takes, or none without parameters (row 29)", () => {
     const parameters = {
       $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } } },
       type: "object",

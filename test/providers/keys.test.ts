@@ -291,7 +291,7 @@ describe("keys", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.live("are asked for anew with each attempt, each vendor's by its own name", () =>
+  it.live("are asked for anew with each attempt, each vendor's by its own name (row 40)", () =>
     Effect.gen(function* () {
       const [first, second] = yield* Effect.all([busy, busy])
       const asked: Array<string> = []

@@ -26,7 +26,7 @@ const read = (api: Api.Api, body: string, isLenient = true) => {
 }
 
 describe("the lenient reading of an answer", () => {
-  it("leaves out a chunk that cannot be read, and names it", () => {
+  it("leaves out a chunk that cannot be read, and names it (row 53)", () => {
     const body = data(chunk({ content: "a" }), "{bad json", "hello", 7, chunk({ content: "b" }, "stop"))
     const { finish, outcome, text } = read(Api.openAiChat, body)
     assert.deepStrictEqual([outcome, text], ["complete", "ab"])
@@ -50,7 +50,7 @@ describe("the lenient reading of an answer", () => {
     [Api.openAiResponses, data({ type: "response.output_text.delta", output_index: 0, delta: "Hi" })],
     [Api.google, data({ candidates: [{ content: { parts: [{ text: "Hi" }] } }] })]
   ]
-  it.each(endless)("takes an end without a stop reason, and names it", (api, body) => {
+  it.each(endless)("takes an end without a stop reason, and names it (row 60)", (api, body) => {
     const { finish, outcome, text } = read(api, body)
     assert.deepStrictEqual([outcome, text, finish?.stopReason], ["complete", "Hi", "stop"])
     assert.deepStrictEqual(finish?.unrepresented, ["an end without a stop reason"])

@@ -67,7 +67,7 @@ const tool: Provider.ToolDefinition = {
 describe("options of blocks", () => {
   const seen = [Message.user([Message.text("?"), png])]
 
-  it("sends the detail of an image where the API has it", () => {
+  it("sends the detail of an image where the API has it (row 5)", () => {
     assert.deepStrictEqual(bodyOf("chat", { messages: seen }).messages[0].content[1], {
       type: "image_url",
       image_url: { url: "data:image/png;base64,AAAA", detail: "low" }

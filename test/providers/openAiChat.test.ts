@@ -74,7 +74,7 @@ const said = (replayed: Replayed, tag: "TextDelta" | "ThinkingDelta") =>
 const lastOf = (replayed: Replayed) => ofTag(replayed, "Finish")[0]
 
 describe("openAiChat", () => {
-  it("says who answers, what, and how it ended", () => {
+  it("says who answers, what, and how it ended (row 16)", () => {
     assert.deepStrictEqual(
       replay(
         delta({ role: "assistant", content: "" }),
@@ -152,7 +152,7 @@ describe("openAiChat", () => {
   })
 
   describe("thinking", () => {
-    it("has many names, and is never said twice", () => {
+    it("has many names, and is never said twice (row 61)", () => {
       for (const name of ["reasoning_content", "reasoning", "reasoning_text"]) {
         const replayed = replay(delta({ content: "", [name]: "hm" }), text("ok"), finish("stop"))
         assert.deepStrictEqual([said(replayed, "ThinkingDelta"), said(replayed, "TextDelta")], ["hm", "ok"])
@@ -216,7 +216,7 @@ describe("openAiChat", () => {
     const complete = (...chunks: ReadonlyArray<unknown>) =>
       calls(replay(...chunks, finish("tool_calls"), "[DONE]"))
 
-    it("come in pieces, interleaved by index", () => {
+    it("come in pieces, interleaved by index (row 55)", () => {
       assert.deepStrictEqual(
         complete(
           call(0, { id: "a", name: "f", json: "" }),
@@ -265,7 +265,7 @@ describe("openAiChat", () => {
       )
     })
 
-    it("may repeat or blank their id and name", () => {
+    it("may repeat or blank their id and name (row 55)", () => {
       assert.deepStrictEqual(
         complete(
           call(0, { id: "a", name: "f", json: "" }),
@@ -277,7 +277,7 @@ describe("openAiChat", () => {
       )
     })
 
-    it("get an id where there is none, and one each where two share one", () => {
+    it("get an id where there is none, and one each where two share one (row 55)", () => {
       assert.deepStrictEqual(
         complete(call(0, { name: "f", json: "{}" }), call(1, { name: "f", json: "{}" })),
         [
@@ -291,7 +291,7 @@ describe("openAiChat", () => {
       ])
     })
 
-    it("wait for their name", () => {
+    it("wait for their name (row 57)", () => {
       const replayed = replay(
         call(0, { id: "a", json: "{" }),
         call(0, { name: "f", json: "}" }),
@@ -339,7 +339,7 @@ describe("openAiChat", () => {
   describe("the end", () => {
     const a = call(0, { id: "a", name: "f", json: "{}" })
 
-    it("is a finish reason, in our words", () => {
+    it("is a finish reason, in our words (row 17)", () => {
       const reasons = {
         stop: "stop",
         length: "length",
@@ -352,7 +352,7 @@ describe("openAiChat", () => {
       }
     })
 
-    it("is toolUse when there are calls, whatever the word, but for a cut", () => {
+    it("is toolUse when there are calls, whatever the word, but for a cut (row 56)", () => {
       assert.strictEqual(lastOf(replay(a, finish("stop")))?.stopReason, "toolUse")
       assert.strictEqual(lastOf(replay(a, finish("length")))?.stopReason, "length")
     })
@@ -440,7 +440,7 @@ describe("openAiChat", () => {
   })
 
   describe("failures in the stream", () => {
-    it("come in every shape, with the vendor's words", () => {
+    it("come in every shape, with the vendor's words (rows 62, 260)", () => {
       const shapes: ReadonlyArray<readonly [object, ProviderError.Reason["_tag"], string]> = [
         [{ error: { message: "slow down", code: "rate_limit_exceeded" } }, "RateLimited", "slow down"],
         [
@@ -485,7 +485,7 @@ describe("openAiChat", () => {
     const of = (...chunks: ReadonlyArray<unknown>) =>
       lastOf(replay(text("a"), finish("stop"), ...chunks, "[DONE]"))?.usage
 
-    it("is the last that came, never a sum", () => {
+    it("is the last that came, never a sum (row 59)", () => {
       const first = usage({ prompt_tokens: 5, completion_tokens: 1 })
       const last = usage({ prompt_tokens: 5, completion_tokens: 3 })
       assert.strictEqual(of(first, last)?.output, 3)

@@ -60,7 +60,7 @@ const tool: Provider.ToolDefinition = {
 }
 
 describe("openAiChatRequest", () => {
-  it("asks for a stream with its usage", () => {
+  it("asks for a stream with its usage (rows 24, 35)", () => {
     assert.deepStrictEqual(bodyOf({ system: "Be brief.", messages: [Message.user("Hi")] }), {
       model: "m-1",
       messages: [
@@ -151,7 +151,7 @@ describe("openAiChatRequest", () => {
     }
   })
 
-  it("pairs calls with results, and tells an error by its text", () => {
+  it("pairs calls with results, and tells an error by its text (rows 1, 11, 31, 32)", () => {
     const answer = Message.assistant([Message.text("Let me see."), call("a", '{"x":1}'), call("b", "")])
     const results = [
       Message.toolResult({ id: "a", name: "f" }, "one"),
@@ -171,7 +171,7 @@ describe("openAiChatRequest", () => {
     ])
   })
 
-  it("sends an object for a call that holds none", () => {
+  it("sends an object for a call that holds none (rows 33, 34)", () => {
     const answer = Message.assistant(
       ["{cut", "[1]", '"x"', "null"].map((raw, index) => call(`c${index}`, raw))
     )
@@ -190,7 +190,7 @@ describe("openAiChatRequest", () => {
     )
   })
 
-  it("sends images of results after all results, as the user's", () => {
+  it("sends images of results after all results, as the user's (row 12)", () => {
     const results = [
       Message.toolResult({ id: "a", name: "f" }, [png]),
       Message.toolResult({ id: "b", name: "f" }, [Message.text("two"), png])
@@ -211,7 +211,7 @@ describe("openAiChatRequest", () => {
     ])
   })
 
-  it("gives opaque content back to its own provider only", () => {
+  it("gives opaque content back to its own provider only (row 7)", () => {
     const details = [{ type: "reasoning.encrypted", data: "x" }]
     const extra = { google: { thought_signature: "sig" } }
     const answer = Message.assistant(
@@ -241,7 +241,7 @@ describe("openAiChatRequest", () => {
     assert.isUndefined(messagesOf([{ ...withCall, provider: "acme" }])[0].reasoning_content)
   })
 
-  it("makes ids fit where a vendor is strict, the same for call and result", () => {
+  it("makes ids fit where a vendor is strict, the same for call and result (rows 42, 46)", () => {
     const id = `call_${"x|/:é".repeat(60)}`
     const conversation = [Message.assistant([call(id, "{}")]), Message.toolResult({ id, name: "f" }, "ok")]
     for (const { compat } of [presets.openAi, presets.mistral]) {
@@ -253,7 +253,7 @@ describe("openAiChatRequest", () => {
     assert.strictEqual(messagesOf(conversation)[1].tool_call_id, id)
   })
 
-  it("puts an answer between results and the user where a vendor wants one", () => {
+  it("puts an answer between results and the user where a vendor wants one (row 42)", () => {
     const conversation = [
       Message.assistant([call("a", "{}")]),
       Message.toolResult({ id: "a", name: "f" }, [png]),
@@ -278,7 +278,7 @@ describe("openAiChatRequest", () => {
     assert.strictEqual(asked('{ "a": 1e3 }'), '{ "a": 1e3 }')
   })
 
-  it("asks for what the options say, by the vendor's names", () => {
+  it("asks for what the options say, by the vendor's names (rows 24, 36, 42, 173)", () => {
     const options: Provider.ModelRequest["options"] = {
       maxTokens: 100,
       temperature: 0,
@@ -310,7 +310,7 @@ describe("openAiChatRequest", () => {
     assert.strictEqual(bodyOf({ options }, presets.ollama.compat).reasoning_effort, "high")
   })
 
-  it("asks for thinking in each vendor's way", () => {
+  it("asks for thinking in each vendor's way (rows 42, 43)", () => {
     const ask = (
       thinkingLevel: "off" | "high",
       thinking: Compat["thinking"],
@@ -336,7 +336,7 @@ describe("openAiChatRequest", () => {
     assert.deepStrictEqual(ask("high", "none"), {})
   })
 
-  it("offers tools and a choice of them, which makes no sense without", () => {
+  it("offers tools and a choice of them, which makes no sense without (row 29)", () => {
     const named = { toolChoice: { name: "f" } }
     assert.deepStrictEqual(bodyOf({ tools: [tool], options: named }).tools, [
       { type: "function", function: tool }
@@ -414,7 +414,7 @@ describe("openAiChatRequest", () => {
     assert.deepStrictEqual(asked(schema("anyOf")), [expected, expected])
   })
 
-  it("offers the vendor's own tools beside those of the agent", () => {
+  it("offers the vendor's own tools beside those of the agent (row 150)", () => {
     const search = { type: "web_search" }
     const both = bodyOf({ tools: [tool], options: { vendor: { acme: { tools: [search] } } } }).tools
     assert.deepStrictEqual(both, [{ type: "function", function: tool }, search])
@@ -427,7 +427,7 @@ describe("openAiChatRequest", () => {
     assert.strictEqual(JSON.parse(String(body)).max_tokens, 2)
   })
 
-  it("has the options of the API", () => {
+  it("has the options of the API (row 49)", () => {
     const options = {
       parallelToolCalls: false,
       seed: 7,

@@ -161,7 +161,7 @@ describe("openAiResponses", () => {
     ])
   })
 
-  it("keeps parts of a message, citations, phases and a refusal", () => {
+  it("keeps parts of a message, citations, phases and a refusal (row 4)", () => {
     const citation = { type: "url_citation", url: "https://a.test", start_index: 0, end_index: 1 }
     const item = { ...shell, phase: "commentary" }
     const { content, stopReason } = message(

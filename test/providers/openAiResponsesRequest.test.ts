@@ -128,7 +128,7 @@ describe("openAiResponsesRequest", () => {
     assert.isTrue(next.startsWith(shared))
   })
 
-  it("sends texts, images and files", () => {
+  it("sends texts, images and files (rows 5, 6)", () => {
     const pdf: Message.File = { type: "file", source: { data: "AAAA", mediaType: "application/pdf" } }
     const photo: Message.File = { type: "file", source: { data: "AAAA", mediaType: "image/png" } }
     const stored: Message.File = { type: "file", source: { fileId: "file-1" } }
@@ -149,7 +149,7 @@ describe("openAiResponsesRequest", () => {
     assert.deepStrictEqual(inputOf([Message.user([])]), [{ role: "user", content: "" }])
   })
 
-  it("refuses sounds, before anything is sent", () => {
+  it("refuses sounds, before anything is sent (row 6)", () => {
     const wav: Message.File = { type: "file", source: { data: "AAAA", mediaType: "audio/wav" } }
     const refused = encode({ messages: [Message.user([wav])] })
     assert(isReason(refused))
@@ -531,7 +531,7 @@ describe("openAiResponsesRequest", () => {
     }
   })
 
-  it("names the cache by the session", () => {
+  it("names the cache by the session (row 41)", () => {
     const sessionId = "s".repeat(100)
     const long = { sessionId: "s", cacheRetention: "long" } as const
     const key = { prompt_cache_key: "s" }

@@ -203,31 +203,33 @@ describe("presets", () => {
       assert.strictEqual(new URL(baseUrl.replaceAll(/[{}]/g, "")).protocol, apiKeyName ? "https:" : "http:")
   })
 
-  it.effect.each(presets)("$id answers with a call of a tool, with its key, and under its name", (preset) =>
-    Effect.gen(function* () {
-      const server = yield* serve((response) => {
-        stream(response).end(events(...(answers[preset.id] ?? openAi)))
-      })
-      const answer = yield* ask(preset, { baseUrl: server.baseUrl }, environment(preset))
-      assert.strictEqual(answer[0]?._tag === "Start" ? answer[0].provider : "", preset.id)
-      assert.deepStrictEqual(callIn(answer), {
-        names: ["weather"],
-        arguments: [{ city: "Bonn" }]
-      })
-      const end = answer.at(-1)
-      assert.strictEqual(end?._tag === "Finish" ? end.stopReason : "", "toolUse")
-      assert.strictEqual(end?._tag === "Finish" ? end.usage?.output : 0, 12)
+  it.effect.each(presets)(
+    "$id answers with a call of a tool, with its key, and under its name (rows 23, 24, 25)",
+    (preset) =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) => {
+          stream(response).end(events(...(answers[preset.id] ?? openAi)))
+        })
+        const answer = yield* ask(preset, { baseUrl: server.baseUrl }, environment(preset))
+        assert.strictEqual(answer[0]?._tag === "Start" ? answer[0].provider : "", preset.id)
+        assert.deepStrictEqual(callIn(answer), {
+          names: ["weather"],
+          arguments: [{ city: "Bonn" }]
+        })
+        const end = answer.at(-1)
+        assert.strictEqual(end?._tag === "Finish" ? end.stopReason : "", "toolUse")
+        assert.strictEqual(end?._tag === "Finish" ? end.usage?.output : 0, 12)
 
-      const [seen] = server.requests
-      assert.strictEqual(seen?.url, "/v1/chat/completions")
-      const sent = preset.apiKeyName === undefined ? undefined : "Bearer key-of-vendor"
-      assert.strictEqual(seen?.headers.authorization, sent)
-      for (const [name, value] of Object.entries(preset.headers ?? {}))
-        assert.strictEqual(seen?.headers[name], value)
-      const body = yield* Schema.decodeEffect(Body)(seen?.body ?? "")
-      assert.strictEqual(body[preset.compat?.maxTokensField ?? "max_tokens"], 9)
-      assert.include(body, preset.compat?.body ?? {})
-    })
+        const [seen] = server.requests
+        assert.strictEqual(seen?.url, "/v1/chat/completions")
+        const sent = preset.apiKeyName === undefined ? undefined : "Bearer key-of-vendor"
+        assert.strictEqual(seen?.headers.authorization, sent)
+        for (const [name, value] of Object.entries(preset.headers ?? {}))
+          assert.strictEqual(seen?.headers[name], value)
+        const body = yield* Schema.decodeEffect(Body)(seen?.body ?? "")
+        assert.strictEqual(body[preset.compat?.maxTokensField ?? "max_tokens"], 9)
+        assert.include(body, preset.compat?.body ?? {})
+      })
   )
 
   it.effect.each(presets.filter(({ baseUrl }) => baseUrl.includes("{")))(

@@ -28,27 +28,29 @@ const anthropicGets = (options: RunOptions.ModelOptions, own: Record<string, str
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
 describe("headers of one request", () => {
-  it.live("go out beside those of the provider, whose lists they join and whose key they leave", () =>
-    Effect.gen(function* () {
-      const { headers } = yield* anthropicGets(
-        {
-          headers: {
-            "X-Trace": "t-1",
-            "x-team": "b",
-            "Anthropic-Beta": "two",
-            "anthropic-version": "2026-10-21",
-            "x-api-key": "another"
-          }
-        },
-        { "x-team": "a", "x-kept": "k", "anthropic-beta": "one" }
-      )
-      assert.strictEqual(headers["x-trace"], "t-1")
-      assert.strictEqual(headers["x-team"], "b")
-      assert.strictEqual(headers["x-kept"], "k")
-      assert.strictEqual(headers["anthropic-beta"], "one,two")
-      assert.strictEqual(headers["anthropic-version"], "2026-10-21")
-      assert.strictEqual(headers["x-api-key"], Redacted.value(apiKey))
-    })
+  it.live(
+    "go out beside those of the provider, whose lists they join and whose key they leave (row 49)",
+    () =>
+      Effect.gen(function* () {
+        const { headers } = yield* anthropicGets(
+          {
+            headers: {
+              "X-Trace": "t-1",
+              "x-team": "b",
+              "Anthropic-Beta": "two",
+              "anthropic-version": "2026-10-21",
+              "x-api-key": "another"
+            }
+          },
+          { "x-team": "a", "x-kept": "k", "anthropic-beta": "one" }
+        )
+        assert.strictEqual(headers["x-trace"], "t-1")
+        assert.strictEqual(headers["x-team"], "b")
+        assert.strictEqual(headers["x-kept"], "k")
+        assert.strictEqual(headers["anthropic-beta"], "one,two")
+        assert.strictEqual(headers["anthropic-version"], "2026-10-21")
+        assert.strictEqual(headers["x-api-key"], Redacted.value(apiKey))
+      })
   )
 
   it.live("have the betas of the vendor, which are no member of the body", () =>

@@ -46,7 +46,7 @@ describe("the model that answered", () => {
     }
   })
 
-  it.effect("is in the message and in ModelCallEnd", () =>
+  it.effect("is in the message and in ModelCallEnd (row 16)", () =>
     Effect.gen(function* () {
       const start = {
         _tag: "Start",

@@ -21,7 +21,7 @@ const data = (text: string, cuts?: ReadonlyArray<number>) =>
   read(text, cuts).events.map((event) => event.data)
 
 describe("SseReader", () => {
-  it("reads data with and without a space, in all line ends", () => {
+  it("reads data with and without a space, in all line ends (row 51)", () => {
     assert.deepStrictEqual(data("data: a\n\ndata:b\n\n"), ["a", "b"])
     assert.deepStrictEqual(data("data: a\r\n\r\ndata:b\r\n\r\n"), ["a", "b"])
     assert.deepStrictEqual(data("data: a\r\rdata:b\r\r"), ["a", "b"])
@@ -43,7 +43,7 @@ describe("SseReader", () => {
     assert.deepStrictEqual(data(": hi\n\nid: 1\nretry: 5\n\nevent: ping\n\ndata\n\ndata: a\n\n:\n"), ["a"])
   })
 
-  it("gives a last event that nothing ends", () => {
+  it("gives a last event that nothing ends (row 51)", () => {
     assert.deepStrictEqual(data("data: a\n\ndata: b"), ["a", "b"])
     assert.deepStrictEqual(data("data: a\n\ndata: b\n"), ["a", "b"])
   })
@@ -81,7 +81,7 @@ describe("SseReader", () => {
     assert.strictEqual(reader.problem?.detail, "An event is too large")
   })
 
-  it.effect("gives the same events however the bytes are cut", () =>
+  it.effect("gives the same events however the bytes are cut (rows 52, 260)", () =>
     Effect.gen(function* () {
       const pieces = [
         "data: ",

@@ -139,7 +139,7 @@ describe("the schema of a tool", () => {
     assert.isBelow(JSON.stringify(written(object({ deep }))).length, 3000)
   })
 
-  it("has the words of one draft, and none that nobody knows", () => {
+  it("has the words of one draft, and none that nobody knows (row 30)", () => {
     assert.deepStrictEqual(
       written({
         $schema: "http://json-schema.org/draft-04/schema#",
@@ -169,7 +169,7 @@ describe("the schema of a tool", () => {
     )
   })
 
-  it("is the part of OpenAPI that Gemini takes, where a gateway may have it behind", () => {
+  it("is the part of OpenAPI that Gemini takes, where a gateway may have it behind (row 30)", () => {
     const schema = object(
       {
         k: { const: "x" },

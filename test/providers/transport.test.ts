@@ -268,7 +268,7 @@ describe("silence", () => {
     })
   )
 
-  it.effect("before the response has its own limit", () =>
+  it.effect("before the response has its own limit (row 39)", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const server = yield* serve(() => Deferred.doneUnsafe(asked, Exit.void))
@@ -547,7 +547,7 @@ describe("keys", () => {
     readonly requests: ReadonlyArray<{ readonly headers: { readonly authorization?: string | undefined } }>
   }) => server.requests.map(({ headers }) => headers.authorization)
 
-  it.effect("are asked for by the vendor's name, each time", () =>
+  it.effect("are asked for by the vendor's name, each time (row 40)", () =>
     Effect.gen(function* () {
       const server = yield* lock("key-from-vault")
       const asked: Array<string> = []
@@ -592,7 +592,7 @@ describe("keys", () => {
     })
   )
 
-  it.effect("may be given where the provider is made", () =>
+  it.effect("may be given where the provider is made (row 40)", () =>
     Effect.gen(function* () {
       const server = yield* lock("key-of-the-layer")
       const layer = OpenAiCompatible.layer({ id: "acme", baseUrl: server.baseUrl }).pipe(

@@ -49,7 +49,7 @@ const asked = (options: RunOptions.ModelOptions, model = "small") =>
   ModelStream.decode({ request: { ...request, model, options } }, { models })
 
 describe("ModelStream", () => {
-  it.effect("answers with server-sent events", () =>
+  it.effect("answers with server-sent events (row 241)", () =>
     Effect.gen(function* () {
       const response = yield* post(yield* hello)
       assert.strictEqual(response.status, 200)

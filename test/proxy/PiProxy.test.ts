@@ -43,7 +43,7 @@ const fixture = [
 const start = { _tag: "Start", provider: "pi", model: "small", protocol: "pi-proxy" } as const
 
 describe("PiProxy", () => {
-  it.live("reads the events of pi's proxy", () =>
+  it.live("reads the events of pi's proxy (row 238)", () =>
     Effect.gen(function* () {
       const { error, events, server } = yield* reading(...fixture)
       assert.isUndefined(error)
@@ -73,7 +73,7 @@ describe("PiProxy", () => {
     })
   )
 
-  it.live("fails for an answer that is cut after any event", () =>
+  it.live("fails for an answer that is cut after any event (row 240)", () =>
     Effect.gen(function* () {
       for (let length = 0; length < fixture.length; length++) {
         const { error } = yield* reading(...fixture.slice(0, length))
@@ -97,7 +97,7 @@ describe("PiProxy", () => {
     })
   )
 
-  it.live("fails for what is no event", () =>
+  it.live("fails for what is no event (row 238)", () =>
     Effect.gen(function* () {
       const { error } = yield* reading({ type: "text_delta", contentIndex: "0" })
       assert.deepInclude(error, { _tag: "Protocol", kind: "badShape" })
@@ -133,7 +133,7 @@ describe("PiProxy", () => {
     })
   )
 
-  it.live("fails as ProxyProvider does when the server refuses", () =>
+  it.live("fails as ProxyProvider does when the server refuses (row 239)", () =>
     Effect.gen(function* () {
       const { provider } = yield* ScriptedProvider.make([ScriptedProvider.text("Hi")])
       const url = yield* serveHandler(provider, PiStream.handler({ models }))

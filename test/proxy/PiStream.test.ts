@@ -81,7 +81,7 @@ const textOf = ({ content }: AssistantMessage) =>
   content.map((block) => (block.type === "text" ? block.text : block.type)).join("|")
 
 describe("PiStream", () => {
-  it.live("answers pi's streamProxy", () =>
+  it.live("answers pi's streamProxy (rows 236, 237, 238, 241)", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* serving(whole)
       const { message, types } = yield* ask(url, context)
@@ -186,7 +186,7 @@ describe("PiStream", () => {
     })
   )
 
-  it.live("reports failures, refusals of the vendor and answers that were cut", () =>
+  it.live("reports failures, refusals of the vendor and answers that were cut (row 239)", () =>
     Effect.gen(function* () {
       const reason = new ProviderError.Overloaded({ detail: "busy with sk-abcdefghijklmnop" })
       const error = new ProviderError.ProviderError({ provider: "acme", reason })
@@ -220,7 +220,7 @@ describe("PiStream", () => {
     })
   )
 
-  it.live("leaves the vendor when pi's client aborts", () =>
+  it.live("leaves the vendor when pi's client aborts (row 240)", () =>
     Effect.gen(function* () {
       const left = yield* Deferred.make<void>()
       const controller = new AbortController()

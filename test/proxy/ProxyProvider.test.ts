@@ -135,7 +135,7 @@ describe("ProxyProvider", () => {
     })
   )
 
-  it.live("gives the same prefix and StreamTruncated for an answer that is cut at any byte", () =>
+  it.live("gives the same prefix and StreamTruncated for an answer that is cut at any byte (row 240)", () =>
     Effect.gen(function* () {
       const events = answer.events.slice(4)
       const bytes = yield* bytesOf({ events })
@@ -168,7 +168,7 @@ describe("ProxyProvider", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.live("sends the request whole, with the token", () =>
+  it.live("sends the request whole, with the token (rows 236, 237)", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => stream(response).end())
       const provider = yield* ProxyProvider.make({

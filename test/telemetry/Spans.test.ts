@@ -50,7 +50,7 @@ const passing = <A, E, R>(program: Effect.Effect<A, E, R>, step: Duration.Input 
   Effect.raceFirst(program, Effect.forever(Effect.andThen(TestClock.adjust(step), Effect.yieldNow)))
 
 describe("spans", () => {
-  it.effect("of a whole run: two turns, a retry, tools of which one fails, and a sub-agent", () =>
+  it.effect("of a whole run: two turns, a retry, tools of which one fails, and a sub-agent (row 231)", () =>
     Effect.gen(function* () {
       const script = [
         ScriptedProvider.fail(busy),

@@ -117,7 +117,7 @@ describe("ScriptedProvider", () => {
       })
     )
 
-    it.effect("an answer may depend on the request", () =>
+    it.effect("an answer may depend on the request (row 259)", () =>
       Effect.gen(function* () {
         const { provider } = yield* ScriptedProvider.make([
           ({ messages }) => ScriptedProvider.text(`${messages.length} messages`)
@@ -130,7 +130,7 @@ describe("ScriptedProvider", () => {
   })
 
   describe("trouble", () => {
-    it.effect("a failing call says nothing, and a bare reason names the provider", () =>
+    it.effect("a failing call says nothing, and a bare reason names the provider (row 258)", () =>
       Effect.gen(function* () {
         const reason = new ProviderError.RateLimited({ detail: "slow down" })
         const { exit, tags } = yield* sayAndFail(ScriptedProvider.fail(reason))
@@ -190,7 +190,7 @@ describe("ScriptedProvider", () => {
       })
     )
 
-    it.effect("a call the script has no turn for can be answered", () =>
+    it.effect("a call the script has no turn for can be answered (row 259)", () =>
       Effect.gen(function* () {
         const { provider } = yield* ScriptedProvider.make([], {
           exhausted: (_, call) => ScriptedProvider.text(`call ${call}`)
@@ -203,7 +203,7 @@ describe("ScriptedProvider", () => {
   })
 
   describe("time", () => {
-    it.effect("sleeps by the clock of the test", () =>
+    it.effect("sleeps by the clock of the test (row 259)", () =>
       Effect.gen(function* () {
         const said = yield* Ref.make(0)
         const reached = yield* Deferred.make<void>()
@@ -313,7 +313,7 @@ describe("ScriptedProvider", () => {
   })
 
   describe("requests", () => {
-    it.effect("remembers what was asked, failed calls included", () =>
+    it.effect("remembers what was asked, failed calls included (row 258)", () =>
       Effect.gen(function* () {
         const { provider, requests } = yield* ScriptedProvider.make([
           ScriptedProvider.fail(new ProviderError.ServerError({ detail: "" })),

@@ -11,7 +11,7 @@ const edit = Effect.fnUntraced(function* (content: string | Uint8Array, params: 
 })
 
 describe("EditTool", () => {
-  it.live("replaces a text that is there once", () =>
+  it.live("replaces a text that is there once (row 149)", () =>
     Effect.gen(function* () {
       const { after, details, text } = yield* edit("one\ntwo\nthree\n", { oldText: "two", newText: "2\n2b" })
       assert.strictEqual(after, "one\n2\n2b\nthree\n")

@@ -78,7 +78,7 @@ describe("ReadTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("stops at 2000 lines", () =>
+  it.live("stops at 2000 lines (row 149)", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make({ "a.txt": numbered(5_400) })
       const { text } = yield* call("read", { path: "a.txt" })
@@ -87,7 +87,7 @@ describe("ReadTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("stops at 50 kB", () =>
+  it.live("stops at 50 kB (row 149)", () =>
     Effect.gen(function* () {
       const line = "x".repeat(999)
       const { call } = yield* Workspace.make({ "a.txt": Array.from({ length: 200 }, () => line).join("\n") })

@@ -54,7 +54,7 @@ describe("ListTool", () => {
 })
 
 describe("FindTool", () => {
-  it.live("finds by name in all folders", () =>
+  it.live("finds by name in all folders (row 149)", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make(project)
       assert.strictEqual(
@@ -269,7 +269,7 @@ describe("what a search leaves out", () => {
 })
 
 describe("GrepTool", () => {
-  it.live("gives path, line number and text of matching lines", () =>
+  it.live("gives path, line number and text of matching lines (row 149)", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make(project)
       const { details, text } = yield* call("grep", { pattern: "\\bone\\b" })

@@ -145,7 +145,7 @@ describe.concurrent("ShellTool", () => {
     })
   )
 
-  it.live("keeps the head and tail of a long output", () =>
+  it.live("keeps the head and tail of a long output (row 149)", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make()
       // 60 MB.

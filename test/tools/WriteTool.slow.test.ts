@@ -10,7 +10,7 @@ const mode = (space: Workspace.Workspace, name: string) =>
   Effect.map(space.fs.stat(space.path.join(space.root, name)), (info) => (info.mode & 0o7777).toString(8))
 
 describe("WriteTool", () => {
-  it.live("makes a file, with the folders it needs", () =>
+  it.live("makes a file, with the folders it needs (row 149)", () =>
     Effect.gen(function* () {
       const space = yield* Workspace.make()
       const { call, fs, path, root } = space
