@@ -3,15 +3,25 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { File, Image, MessageId, ModelMessage, VendorMembers } from "./Message.ts"
-import type { ModelEvent } from "./ModelEvent.ts"
+import {
+  type Assistant,
+  type File,
+  type Image,
+  makeId,
+  type MessageId,
+  type ModelMessage,
+  type VendorMembers
+} from "./Message.ts"
+import { add, draft, type ModelEvent, toAssistant } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
+import { failedBy, truncated } from "./internal/silence.ts"
 import { TaggedError } from "./internal/taggedError.ts"
 
 /**
@@ -215,6 +225,45 @@ export const countTokens = (
   request: ModelRequest
 ): Effect.Effect<TokenCount, ProviderError | CountingUnsupported, Provider> =>
   Effect.flatMap(Provider, (provider) => count(provider, request))
+
+/**
+ * Asks the provider once, without an agent, and returns the whole answer.
+ *
+ * **Details**
+ *
+ * It fails with `ProviderError` as a run would: also for an answer that was cut, with the reason `StreamTruncated`, and for one that the
+ * vendor ended with an error. It runs no tools: the answer has the calls.
+ *
+ * **Example** (Asking for one word)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Message, Provider } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const request = { model: "m", messages: [Message.user("Is it polite? Yes or no.")], tools: [], options: {} }
+ * const program = Provider.complete(request).pipe(
+ *   Effect.map(Message.textOf),
+ *   Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes")]))
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => Yes
+ * ```
+ *
+ * @category accessors
+ * @since 0.2.0
+ */
+export const complete = (request: ModelRequest): Effect.Effect<Assistant, ProviderError, Provider> =>
+  Effect.gen(function* () {
+    const { id, stream } = yield* Provider
+    const reply = draft()
+    yield* Stream.runForEach(stream(request), (event) => Effect.sync(() => add(reply, event)))
+    if (reply.finish === undefined) return yield* truncated(reply.start?.provider ?? id)
+    const timestamp = yield* Clock.currentTimeMillis
+    const names = { provider: id, model: request.model, protocol: "" }
+    const answer = toAssistant(reply, { ...names, id: makeId(), timestamp })
+    return yield* answer.stopReason === "error" ? Effect.fail(failedBy(answer)) : Effect.succeed(answer)
+  })
 
 /**
  * Makes a provider that sends each call to the provider that the prefix of the model names.

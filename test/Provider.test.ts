@@ -45,6 +45,44 @@ describe("Provider", () => {
     }).pipe(Effect.scoped)
   )
 
+  describe("complete (row 50)", () => {
+    const answering = (...events: ReadonlyArray<ModelEvent.ModelEvent>) =>
+      Provider.complete({ model: "m", messages: [Message.user("Hi")], tools: [], options: {} }).pipe(
+        Effect.provideService(
+          Provider.Provider,
+          Provider.Provider.of({ id: "events", stream: () => Stream.fromIterable(events) })
+        )
+      )
+    const start = { _tag: "Start", provider: "events", model: "m-1", protocol: "p" } as const
+    const hello = { _tag: "TextDelta", contentIndex: 0, delta: "Hello" } as const
+
+    it.effect("returns the whole answer, and what was retracted is not in it", () =>
+      Effect.gen(function* () {
+        const answer = yield* answering(start, hello, { _tag: "Retracted" }, start, hello, {
+          _tag: "Finish",
+          stopReason: "stop"
+        })
+        assert.deepStrictEqual(
+          [answer.content, answer.model, answer.protocol, answer.stopReason],
+          [[{ type: "text", text: "Hello" }], "m-1", "p", "stop"]
+        )
+      })
+    )
+
+    it.effect("fails for an answer that was cut, and for one that ends with an error", () =>
+      Effect.gen(function* () {
+        const errors = yield* Effect.all([
+          Effect.flip(answering(start, hello)),
+          Effect.flip(answering(start, hello, { _tag: "Finish", stopReason: "error" }))
+        ])
+        assert.deepStrictEqual(
+          errors.map(({ provider, reason }) => `${provider} ${reason._tag}`),
+          ["events StreamTruncated", "events ServerError"]
+        )
+      })
+    )
+  })
+
   describe("decorate", () => {
     it.effect("two providers with the same decorator in one app each keep their own (row 254)", () =>
       Effect.gen(function* () {

@@ -78,18 +78,16 @@ export const input = <E = never, R = never>(options: Options<Input, E, R>): Guar
  * **Example** (Asking another model)
  *
  * ```ts
- * import { Effect, Stream } from "effect"
- * import { Message, ModelEvent, Provider } from "effect-agent"
+ * import { Effect } from "effect"
+ * import { Message, Provider } from "effect-agent"
  * import { Guardrail } from "effect-agent/guardrails"
  *
  * export const polite = Guardrail.output({
  *   name: "polite",
  *   check: Effect.fnUntraced(function* ({ text }) {
- *     const provider = yield* Provider.Provider
  *     const question = Message.user(`Is this text polite? Answer yes or no.\n\n${text}`)
  *     const request = { model: "small", messages: [question], tools: [], options: {} }
- *     const reply = yield* Stream.runFold(provider.stream(request), () => ModelEvent.emptyReply, ModelEvent.append)
- *     const isPolite = reply.content.some((block) => block.type === "text" && block.text.startsWith("yes"))
+ *     const isPolite = Message.textOf(yield* Provider.complete(request)).startsWith("yes")
  *     return isPolite ? Guardrail.pass : Guardrail.trip("another model called it impolite")
  *   })
  * })

@@ -14,7 +14,7 @@ import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
 import type * as ModelGuard from "../ModelGuard.ts"
 import type { ModelRequest } from "../Provider.ts"
-import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
+import { Protocol, ProviderError } from "../ProviderError.ts"
 import { isOfContent } from "./recovery.ts"
 import { errorOf, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
@@ -52,7 +52,7 @@ export const ask = Effect.fnUntraced(function* (
   yield* run.delivered
   if (durationMs !== undefined) announceEnd(reply, { message, durationMs, exit })
   const isBad = message.stopReason === "error" || message.stopReason === "aborted"
-  return { message, durationMs, exit: isBad && Exit.isSuccess(exit) ? Exit.fail(failedBy(message)) : exit }
+  return { message, durationMs, exit: isBad && Exit.isSuccess(exit) ? Exit.fail(Silence.failedBy(message)) : exit }
 })
 
 /** Publishes the end of the call with the provider's notes, or its failure unless the run was stopped. */
@@ -233,10 +233,3 @@ const streamed = (reply: Reply, request: ModelRequest) => {
   const priced = run.budget.isBounded ? Effect.andThen(reply.findPrice, streaming) : streaming
   return Spans.modelCall(run, request, reply, run.attempt(priced))
 }
-
-/** The error of a provider that names its failure only in the stop reason. */
-const failedBy = (message: Message.Assistant): ProviderError =>
-  new ProviderError({
-    provider: message.provider,
-    reason: new ServerError({ detail: message.errorMessage ?? "the provider ended its answer with an error" })
-  })

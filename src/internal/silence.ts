@@ -2,8 +2,9 @@
  * Tracks whether an answer has published anything: from then on a second try would publish something twice.
  */
 import * as Stream from "effect/Stream"
+import type { Assistant } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import { ProviderError, StreamTruncated } from "../ProviderError.ts"
+import { ProviderError, ServerError, StreamTruncated } from "../ProviderError.ts"
 
 export type Answer = Stream.Stream<ModelEvent, ProviderError>
 
@@ -12,6 +13,13 @@ export const truncated = (provider: string): ProviderError =>
   new ProviderError({
     provider,
     reason: new StreamTruncated({ detail: "the answer ended before it was finished" })
+  })
+
+/** The error of a provider that names its failure only in the stop reason. */
+export const failedBy = ({ errorMessage, provider }: Assistant): ProviderError =>
+  new ProviderError({
+    provider,
+    reason: new ServerError({ detail: errorMessage ?? "the provider ended its answer with an error" })
   })
 
 /**
