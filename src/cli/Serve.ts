@@ -68,7 +68,8 @@ export const run = Effect.fnUntraced(
       : living(settings)
     const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, {
       ...kept,
-      sessionModels: options.sessionModels
+      sessionModels: options.sessionModels,
+      tokenFile: ServerOptions.tokenFile(line.tokenFile, env)
     })
     const { grace, host, hosts, origins, port, proxied, rate, token, tokens } = options
     yield* ServedAgents.proxied(proxied, choice)

@@ -20,6 +20,8 @@ import type { Environment } from "./Vendors.ts"
 interface Served extends Required<Pick<Approval.Policy, "unknown">> {
   /** The models that sessions may name, as `provider/id` or `provider/*`. Default, if it is empty: those of the server's providers. */
   readonly sessionModels: ReadonlyArray<string>
+  /** The file with the tokens of the server. */
+  readonly tokenFile?: Option.Option<string>
 }
 
 /** Makes the service that makes the agent of a session, with the settings of the program. */
@@ -27,11 +29,11 @@ export const make = Effect.fnUntraced(function* (
   settings: Settings,
   env: Environment,
   artifacts: ArtifactStore["Service"],
-  { sessionModels, unknown }: Served
+  { sessionModels, tokenFile, unknown }: Served
 ) {
   const { load } = yield* Effect.promise(() => import("./Project.ts"))
   const [choice, { options: shell, remark }] = yield* Effect.all(
-    [ModelChoice.withFallbacks(settings, env), CommandSandbox.choose(settings)],
+    [ModelChoice.withFallbacks(settings, env), CommandSandbox.choose(settings, tokenFile)],
     { concurrency: 2 }
   )
   const { err, paint } = yield* Screen

@@ -36,9 +36,13 @@ export const grace = (
   })
 }
 
+/** The file with the tokens. */
+export const tokenFile = (flag: Option.Option<string>, env: Environment) =>
+  one(flag, "EFFECT_AGENT_TOKEN_FILE", env)
+
 /** The tokens of a file, one on each line that is neither empty nor begins with `#`, else that of `EFFECT_AGENT_TOKEN`, else none. */
 export const tokens = Effect.fnUntraced(function* (flag: Option.Option<string>, env: Environment) {
-  const file = one(flag, "EFFECT_AGENT_TOKEN_FILE", env)
+  const file = tokenFile(flag, env)
   if (Option.isNone(file)) {
     const given = one(Option.none(), "EFFECT_AGENT_TOKEN", env)
     return Option.toArray(given).map((token) => Redacted.make(token))

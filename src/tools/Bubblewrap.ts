@@ -27,7 +27,7 @@ const resolvers: ReadonlyArray<string> = [
 ]
 
 /** The arguments before the command. */
-export const args = ({ hidden, network, readOnly, root, writable }: Limits): ReadonlyArray<string> => [
+export const args = ({ hidden, network, readOnly, root, shown, writable }: Limits): ReadonlyArray<string> => [
   // All namespaces, which need one for users. The kernel kills the processes of a pid namespace with its first.
   "--unshare-user",
   "--unshare-all",
@@ -46,7 +46,7 @@ export const args = ({ hidden, network, readOnly, root, writable }: Limits): Rea
   "--ro-bind",
   "/proc/sys",
   "/proc/sys",
-  ...mounts({ hidden, readOnly, writable }, network ? [...programs, ...resolvers] : programs),
+  ...mounts({ hidden, readOnly, writable }, [...shown, ...programs, ...(network ? resolvers : [])]),
   "--chdir",
   root,
   "--"

@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as Bubblewrap from "./Bubblewrap.ts"
 import type * as ChildEnvironment from "./ChildEnvironment.ts"
+import * as HomeSecrets from "./HomeSecrets.ts"
 import * as Protection from "./Protection.ts"
 import * as SandboxLimits from "./SandboxLimits.ts"
 import * as Seatbelt from "./Seatbelt.ts"
@@ -64,8 +65,8 @@ export interface Options {
   /**
    * Further files and folders that commands in the sandbox cannot read (default: none).
    *
-   * Absolute, or relative to `root`. Always hidden: `Sandbox.secrets` in the home folder. Name places outside
-   * the writable folders: a command can rename the folder above a place inside them.
+   * Absolute, or relative to `root`. Always hidden: `Sandbox.secrets` in the home folder, and in the folders that `XDG_CONFIG_HOME` and
+   * its like name in its place. Name places outside the writable folders: a command can rename the folder above a place inside them.
    */
   readonly hidden?: ReadonlyArray<string>
   /**
@@ -96,39 +97,12 @@ export class SandboxUnavailable extends TaggedError<SandboxUnavailable>()("Sandb
 
 /**
  * Files and folders in the home folder that commands in the sandbox cannot read, because programs keep keys,
- * passwords, cookies and histories there.
+ * passwords, cookies, conversations and histories there.
  *
  * @since 0.2.0
  * @category constants
  */
-export const secrets: ReadonlyArray<string> = [
-  // Keys for other machines, and for signatures.
-  ...".ssh .gnupg .password-store .1password .config/op .local/share/keyrings".split(" "),
-  ...".local/share/kwalletd Library/Keychains .vault-token .netrc".split(" "),
-  // Accounts at clouds.
-  ...".aws .azure .oci .kube .docker .fly .boto .s3cfg .databrickscfg .snowflake".split(" "),
-  ...".config/gcloud .config/doctl .config/rclone .config/containers .config/heroku".split(" "),
-  ...".terraform.d .terraformrc .wrangler .config/.wrangler .railway .netlify".split(" "),
-  // Accounts at places for code and packages.
-  ...".npmrc .yarnrc.yml .pypirc .cargo/credentials .cargo/credentials.toml .gem/credentials".split(" "),
-  ...".git-credentials .config/git/credentials .config/gh .config/glab-cli .config/hub".split(" "),
-  ...".m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties".split(" "),
-  ...".composer/auth.json .config/composer/auth.json .nuget/NuGet/NuGet.Config".split(" "),
-  ...".config/NuGet .cache/huggingface/token".split(" "),
-  // Databases.
-  ...".pgpass .my.cnf .mylogin.cnf".split(" "),
-  // Agents.
-  ...".claude .claude.json .codex .gemini .config/github-copilot .local/share/opencode".split(" "),
-  // Browsers, mail and wallets.
-  ...".mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware".split(" "),
-  ...".config/microsoft-edge Library/Cookies Library/Mail Library/Messages Library/Safari".split(" "),
-  ...".bitcoin .ethereum .electrum".split(" "),
-  "Library/Application Support/Google/Chrome",
-  "Library/Application Support/Firefox",
-  // Histories, in which people type passwords.
-  ...".bash_history .zsh_history .python_history .node_repl_history .psql_history".split(" "),
-  ...".mysql_history .sqlite_history .local/share/fish/fish_history".split(" ")
-]
+export const secrets: ReadonlyArray<string> = HomeSecrets.names
 
 /** Sockets of services that start containers with any folder of the system. */
 const sockets: ReadonlyArray<string> = [
@@ -213,14 +187,21 @@ export const command = Effect.fnUntraced(function* (
 const isThere = (path: string) => FileSystem.FileSystem.use((files) => files.exists(path))
 
 const limitsOf = (options: Options, replaced: ReadonlyArray<string>) => {
-  const { HOME, SSH_AUTH_SOCK } = globalThis.process.env
-  const agent = SSH_AUTH_SOCK === undefined || SSH_AUTH_SOCK === "" ? [] : [SSH_AUTH_SOCK]
-  const home = HOME === undefined || HOME === "" ? [] : secrets.map((name) => `${HOME}/${name}`)
+  const { env } = globalThis.process
+  const { EFFECT_AGENT_HOME = "", SSH_AUTH_SOCK = "" } = env
+  const named = [EFFECT_AGENT_HOME, SSH_AUTH_SOCK].filter((path) => path !== "")
   return SandboxLimits.of({
     root: options.root,
     writable: options.writable ?? [],
     protect: options.protect ?? Protection.names,
-    hidden: [...replaced, ...home, ...agent, ...sockets, ...(options.hidden ?? [])],
+    hidden: [
+      ...replaced,
+      ...HomeSecrets.paths(env, HomeSecrets.names),
+      ...named,
+      ...sockets,
+      ...(options.hidden ?? [])
+    ],
+    shown: HomeSecrets.paths(env, HomeSecrets.shown),
     network: options.network ?? false
   })
 }

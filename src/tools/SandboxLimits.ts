@@ -18,6 +18,8 @@ export interface Limits {
   /** Names that commands must not change inside `writable`, where the system can enforce it for new files too. */
   readonly protect: ReadonlyArray<string>
   readonly hidden: ReadonlyArray<Hidden>
+  /** Files and folders inside hidden ones that commands can read. */
+  readonly shown: ReadonlyArray<string>
   readonly network: boolean
 }
 
@@ -31,6 +33,7 @@ export interface Input {
   readonly writable: ReadonlyArray<string>
   readonly protect: ReadonlyArray<string>
   readonly hidden: ReadonlyArray<string>
+  readonly shown: ReadonlyArray<string>
   readonly network: boolean
 }
 
@@ -41,6 +44,8 @@ export const of = Effect.fnUntraced(function* (input: Input) {
   const root = yield* files.realPath(paths.resolve(input.root))
   const writable = yield* existing(outermost(paths, [root, paths.resolve(input.root)], input.writable))
   const hidden = yield* existing(input.hidden.map((path) => paths.resolve(root, path)))
+  const isHidden = (path: string) => hidden.some((one) => Root.contains(paths, one.path, path))
+  const shown = (yield* existing(input.shown)).flatMap(({ path }) => (isHidden(path) ? [path] : []))
   const folders = [root, ...writable.flatMap(({ isFolder, path }) => (isFolder ? [path] : []))]
   const isHiddenIn = (folder: string) => (path: string) =>
     hidden.some(
@@ -53,7 +58,7 @@ export const of = Effect.fnUntraced(function* (input: Input) {
     (path) => !folders.some((folder) => Root.contains(paths, folder, path) && isHiddenIn(folder)(path))
   )
   const { network, protect } = input
-  return { root, writable: folders, readOnly, protect, hidden, network } satisfies Limits
+  return { root, writable: folders, readOnly, protect, hidden, shown, network } satisfies Limits
 })
 
 /**

@@ -10,7 +10,7 @@ const lookup = (names: ReadonlyArray<string>): string =>
 export const args = (limits: Limits): ReadonlyArray<string> => ["-p", profile(limits), "--"]
 
 /** The system applies the last rule that matches, and refuses everything without a rule. */
-export const profile = ({ hidden, network, protect, readOnly, writable }: Limits): string =>
+export const profile = ({ hidden, network, protect, readOnly, shown, writable }: Limits): string =>
   [
     "(version 1)",
     "(deny default)",
@@ -23,7 +23,7 @@ export const profile = ({ hidden, network, protect, readOnly, writable }: Limits
     lookup(services),
     "(allow file-read*)",
     '(allow file-write-data file-ioctl (literal "/dev/null") (literal "/dev/zero"))',
-    ...folders({ hidden, writable }),
+    ...folders({ hidden, shown, writable }),
     ...readOnly.map((path) => `(deny file-write* (subpath ${text(path)}))`),
     ...(protect.length === 0 ? [] : writable.map((folder) => protection(folder, protect))),
     ...(network ? networkRules : [])
@@ -49,13 +49,14 @@ const networkRules = [
 const text = (path: string): string => `"${path.replace(/["\\]/g, "\\$&")}"`
 
 /** A folder comes before its content, and of one path the last rule holds. */
-const folders = ({ hidden, writable }: Pick<Limits, "hidden" | "writable">): ReadonlyArray<string> =>
+const folders = ({ hidden, shown, writable }: Pick<Limits, "hidden" | "shown" | "writable">) =>
   [
-    ...hidden.map(({ path }) => ({ path, rule: "deny" })),
-    ...writable.map((path) => ({ path, rule: "allow" }))
+    ...hidden.map(({ path }) => ({ path, rule: "deny file-read* file-write*" })),
+    ...shown.map((path) => ({ path, rule: "allow file-read*" })),
+    ...writable.map((path) => ({ path, rule: "allow file-read* file-write*" }))
   ]
     .toSorted((one, other) => one.path.length - other.path.length)
-    .map(({ path, rule }) => `(${rule} file-read* file-write* (subpath ${text(path)}))`)
+    .map(({ path, rule }) => `(${rule} (subpath ${text(path)}))`)
 
 /** Protects names at any depth of a folder, in any case, also those that do not exist. */
 const protection = (folder: string, protect: ReadonlyArray<string>): string => {

@@ -213,6 +213,34 @@ describe.skipIf(!works)("the sandbox of shell", { timeout: 30_000 }, () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("hides every place of `secrets`, in the home and where XDG variables move it, but for skills", () =>
+    Effect.gen(function* () {
+      const keys = Object.fromEntries(Sandbox.secrets.map((name, at) => [`${name}/key`, `planted-${at}`]))
+      const skill = { ".config/effect-agent/skills/s/run.sh": "echo ran" }
+      const elsewhere = yield* homeWith({
+        "data/effect-agent/sessions/x.jsonl": "planted",
+        "config/sops/age/keys.txt": "planted",
+        "own/sessions/y.jsonl": "planted"
+      })
+      const home = yield* homeWith({ ...keys, ...skill, "project/a": "a" })
+      const variables = {
+        HOME: home,
+        XDG_DATA_HOME: `${elsewhere}/data`,
+        XDG_CONFIG_HOME: `${elsewhere}/config`,
+        EFFECT_AGENT_HOME: `${elsewhere}/own`
+      }
+      const { sh } = yield* make({}, {}, { root: join(home, "project") })
+      const { text } = yield* withEnv(
+        variables,
+        sh(
+          `grep -rhas planted '${home}' '${elsewhere}' | sort -u; sh '${home}/.config/effect-agent/skills/s/run.sh'; ` +
+            `echo x > '${home}/.config/effect-agent/skills/s/y' || echo refused`
+        )
+      )
+      assert.match(text, /^ran\n.*Read-only file system\nrefused$/)
+    }).pipe(Workspace.provide)
+  )
+
   it.live("has no network, unless the option allows it", () =>
     Effect.gen(function* () {
       const server = createServer((_, response) => response.end("reached")).listen(0, "127.0.0.1")

@@ -18,6 +18,7 @@ const limits: SandboxLimits.Limits = {
     { path: "/tmp", isFolder: true },
     { path: "/data/keys", isFolder: true }
   ],
+  shown: ["/home/me/.claude/skills"],
   network: false
 }
 
@@ -33,6 +34,7 @@ describe("bubblewrap", () => {
         "--ro-bind /dev/null /home/me/.netrc --tmpfs /home/me/.claude " +
         "--bind /home/me/.claude/w /home/me/.claude/w " +
         "--ro-bind-try /run/current-system /run/current-system " +
+        "--ro-bind-try /home/me/.claude/skills /home/me/.claude/skills " +
         "--ro-bind /home/me/.claude/w/.git /home/me/.claude/w/.git --chdir /home/me/.claude/w --"
     )
   })
@@ -74,6 +76,7 @@ describe("the profile of sandbox-exec", () => {
       '(deny file-read* file-write* (subpath "/home/me/.netrc"))',
       '(deny file-read* file-write* (subpath "/home/me/.claude"))',
       '(allow file-read* file-write* (subpath "/home/me/.claude/w"))',
+      '(allow file-read* (subpath "/home/me/.claude/skills"))',
       '(deny file-write* (subpath "/home/me/.claude/w/.git"))',
       '(deny file-write* (regex #"^/home/me/\\.claude/w/(.*/)?(\\.[gG][iI][tT]|[aA]\\"[bB]\\.[cC])(/|$)"))',
       '(deny file-write* (regex #"^/data/(.*/)?(\\.[gG][iI][tT]|[aA]\\"[bB]\\.[cC])(/|$)"))'
@@ -100,22 +103,25 @@ describe("the profile of sandbox-exec", () => {
   })
 })
 
-const input = { root: "", writable: [], protect: [], hidden: [], network: false }
+const input = { root: "", writable: [], protect: [], hidden: [], shown: [], network: false }
 
 describe("the limits", () => {
   it.live("have real paths, and no further folder inside another one", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const base = yield* fs.realPath(yield* fs.makeTempDirectoryScoped())
-      for (const name of ["root/in", "more/in", "other"])
+      for (const name of ["root/in", "more/in", "other/skills"])
         yield* fs.makeDirectory(`${base}/${name}`, { recursive: true })
       yield* fs.symlink(`${base}/root`, `${base}/link`)
       const limits = yield* SandboxLimits.of({
         ...input,
         root: `${base}/link`,
         writable: ["in", `${base}/link/in`, "../more", `${base}/more/in`, `${base}/more`, "/nowhere"],
-        hidden: ["../other", "/nowhere", `${base}/other`]
+        hidden: ["../other", "/nowhere", `${base}/other`],
+        // Shown ones outside of hidden ones would become read-only.
+        shown: [`${base}/other/skills`, `${base}/root/in`, "/nowhere"]
       })
+      assert.deepStrictEqual(limits.shown, [`${base}/other/skills`])
       assert.deepStrictEqual(limits.writable, [`${base}/root`, `${base}/more`])
       assert.deepStrictEqual(limits.hidden, [{ path: `${base}/other`, isFolder: true }])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
