@@ -1,6 +1,8 @@
 /** Removes keys from the text of failures. Servers and proxies repeat them, in various encodings. */
 import * as Base64 from "effect/encoding/Base64"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as KeyPieces from "./keyPieces.ts"
 import * as Spelling from "./spelling.ts"
 
 /** Replaces secrets in a text. */
@@ -36,13 +38,13 @@ export const make = (
   headers: Readonly<Record<string, string>>,
   url: string
 ): Redact => {
-  let secrets: ReadonlyArray<Secret> | undefined
+  let secrets: Secrets | undefined
   // Computed on first use, because most calls have no text to redact.
   const all = () => {
     const named = Object.entries(headers).flatMap(([name, value]) =>
       secretName.test(name) ? ofHeader(name, value) : []
     )
-    return [...long([...keys.map(Redacted.value), ...named]), ...ofUrl(url)]
+    return prepared([...long([...keys.map(Redacted.value), ...named]), ...ofUrl(url)])
   }
   return (text) => (text === "" ? text : cutOut(text, (secrets ??= all())))
 }
@@ -55,6 +57,16 @@ interface Secret {
   readonly isWord: boolean
   /** The value in each reading. Empty if it consists mostly of punctuation, which would match everywhere. */
   readonly plain: ReadonlyArray<string>
+}
+
+interface Secrets {
+  readonly each: ReadonlyArray<Secret>
+  readonly pieces: KeyPieces.Keys
+}
+
+const prepared = (each: ReadonlyArray<Secret>): Secrets => {
+  const values = each.flatMap(({ isWord, plain, value }) => (isWord || plain.length === 0 ? [] : [value]))
+  return { each, pieces: KeyPieces.of(values, readings) }
 }
 
 /** Both readings of a backslash before a letter. */
@@ -75,9 +87,13 @@ const long = (values: ReadonlyArray<string>): ReadonlyArray<Secret> => {
   return [...new Set(bare)].filter(({ length }) => length >= minLength).map(secretOf)
 }
 
-/** The value with its scheme, and each cookie separately. */
-const ofHeader = (name: string, value: string): ReadonlyArray<string> =>
-  /cookie/i.test(name) ? [value, ...value.split(";").map((cookie) => cookie.replace(/^[^=]*=/, ""))] : [value]
+/** The value with its scheme, each cookie separately, and the password in a value in base64. */
+const ofHeader = (name: string, value: string): ReadonlyArray<string> => {
+  if (/cookie/i.test(name)) return [value, ...value.split(";").map((cookie) => cookie.replace(/^[^=]*=/, ""))]
+  const basic = /^\s*Basic +(.*)$/i.exec(value)?.[1]
+  const plain = basic === undefined ? "" : Result.getOrElse(Base64.decodeString(basic), () => "")
+  return [value, plain.slice(plain.indexOf(":") + 1)]
+}
 
 /** User and password in a URL are secrets of any length. */
 const ofUrl = (url: string): ReadonlyArray<Secret> => {
@@ -103,8 +119,8 @@ const decoded = (text: string): string => {
 
 // ───────────────────────── Their places in a text
 
-const cutOut = (text: string, secrets: ReadonlyArray<Secret>): string => {
-  const found = [...verbatim(text, secrets), ...spelled(text, secrets)]
+const cutOut = (text: string, { each, pieces }: Secrets): string => {
+  const found = [...verbatim(text, each), ...spelled(text, each, pieces)]
   let [clean, done] = ["", 0]
   for (const [from, to] of found.sort(([self], [that]) => self - that)) {
     if (to <= done) continue
@@ -121,27 +137,39 @@ const verbatim = (text: string, secrets: ReadonlyArray<Secret>): ReadonlyArray<P
   secrets.flatMap(({ isWord, value }) => places(text, value, isWord))
 
 /** Matches in any encoding. */
-const spelled = (raw: string, secrets: ReadonlyArray<Secret>): ReadonlyArray<Place> => {
+const spelled = (
+  raw: string,
+  secrets: ReadonlyArray<Secret>,
+  pieces: KeyPieces.Keys
+): ReadonlyArray<Place> => {
   const behind = Math.max(0, raw.length - maxCut)
   const wholes = plainly(raw)
   const cuts = plainly(raw.slice(behind), true)
-  return secrets.flatMap(({ isWord, plain }) =>
-    wholes.flatMap(({ startOf, text }, index): ReadonlyArray<Place> => {
+  const read = [...new Set(wholes)]
+  const found = read.flatMap((plain, reading) => KeyPieces.find(plain, pieces, reading))
+  const parts = found.map(([from, to, isEncoded]) =>
+    isEncoded ? widened(raw, from, to) : ([from, to] as const)
+  )
+  const others = secrets.flatMap(({ isWord, plain }) =>
+    read.flatMap(({ startOf, text }, index): ReadonlyArray<Place> => {
       const [secret, cut] = [plain[index], cuts[index]]
       if (secret === undefined || cut === undefined) return []
-      const whole: Array<Place> = places(text, secret, isWord).map(([from, to]) => [
+      const whole: ReadonlyArray<Place> = places(text, secret, isWord).map(([from, to]) => [
         startOf(from),
         startOf(to)
       ])
-      const parts = isWord
-        ? []
-        : broken(text, secret).map(([from, to]) => [startOf(from), startOf(to)] as const)
-      whole.push(...parts)
       const begun = isWord ? undefined : beginning(cut.text, secret)
       return begun === undefined ? whole : [...whole, [behind + cut.startOf(begun), raw.length]]
     })
   )
+  return [...parts, ...others]
 }
+
+/** With the characters of base64 that hold bits of the secret and of its neighbour. */
+const widened = (raw: string, from: number, to: number): Place => [
+  from - (/[\w+/-]{1,4}$/.exec(raw.slice(Math.max(0, from - 4), from))?.[0].length ?? 0),
+  to + (/^[\w+/=-]{1,4}/.exec(raw.slice(to, to + 4))?.[0].length ?? 0)
+]
 
 /** The text by each of the readings. */
 const plainly = (raw: string, isCut = false): ReadonlyArray<Spelling.Plain> => {
@@ -160,20 +188,6 @@ const places = (text: string, secret: string, isWord: boolean): ReadonlyArray<Pl
     if (!isWord || !(isLetter(text.charAt(at - 1)) || isLetter(text.charAt(to)))) found.push([at, to])
   }
   return found
-}
-
-/** The fewest characters of a secret that are cut out of the middle of a text: more than all keys of a vendor share, such as `sk-ant-api03-`. */
-const minBroken = 16
-
-/** The starts of a secret in the middle of a text. */
-const broken = (text: string, secret: string): ReadonlyArray<Place> => {
-  const start = secret.slice(0, Math.min(minBroken, secret.length - 1))
-  if (start.length < minLength) return []
-  return places(text, start, false).map(([from]) => {
-    let to = from + start.length
-    while (to - from < secret.length && text[to] === secret[to - from]) to++
-    return [from, to]
-  })
 }
 
 const isLetter = (char: string): boolean => /[\p{L}\p{N}]/u.test(char)
