@@ -1,7 +1,8 @@
 // Compares the features of five systems with the tests that prove them here. `npm run inventory` prints the table, writes it to
 // `docs/migrating.md`, and fails where rows and tests do not agree; `test/inventory` runs the comparison too.
 //
-// `test/inventory/rows.tsv` has a line for each feature. A test proves rows by the end of its title: `(row 58)`, `(rows 12, 13)`.
+// `test/inventory/rows.tsv` has a line for each feature. The title of a test, or of a `describe`, proves rows by its
+// end: `(row 58)`, `(rows 12, 13)`.
 // To finish a row, write `done` in place of `open`, and run this script.
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -60,7 +61,7 @@ export const rowsOf = (text: string): ReadonlyArray<Row> =>
     })
 
 const test =
-  /\bit((?:\.\w+)*)(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?\(\s*(["'`])((?:\\.|(?!\2)[^\\])*)\2/g
+  /\b(?:it|describe)((?:\.\w+)*)(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?\(\s*(["'`])((?:\\.|(?!\2)[^\\])*)\2/g
 const cited = /\(rows? (\d+(?:, \d+)*)\)$/
 
 /** The rows that the titles of the tests in a file cite. */

@@ -24,13 +24,14 @@ describe("the inventory", () => {
 })
 
 describe("a citation", () => {
-  it("stands at the end of the title of a test, in any of its forms", () => {
+  it("stands at the end of the title of a test or of a group of tests, in any of its forms", () => {
     const source = [
       `it("a (row 1)", () => {})`,
       `it.effect(\n  'b (rows 1, 2)', () => x)`,
       "it.live.each(list.filter((one) => one))(`c ${x} (row 1)`, () => x)",
       `it("has (row 1) elsewhere", () => {})`,
-      `describe("d (row 1)", () => {})`
+      `describe("d (row 2)", () => {})`,
+      `const title = "e (row 1)"`
     ].join("\n")
     const found = citationsIn("a.test.ts", source)
     assert.deepStrictEqual(
@@ -39,7 +40,8 @@ describe("a citation", () => {
         [1, "", [1]],
         [2, ".effect", [1, 2]],
         [4, ".live.each", [1]],
-        [6, undefined, [1]]
+        [6, "", [2]],
+        [7, undefined, [1]]
       ]
     )
     const [row] = rows
