@@ -24,18 +24,26 @@ const providerNames: Readonly<Record<string, string>> = {
 }
 const known: Words = providers
 
+/** Bodies up to this size arrive byte by byte; larger ones in so many pieces, but with `--whole`. `cuts` parts them at single bytes too. */
+const small = 4 * 1024
+
 /** How the bytes travel: how the server cuts them, and which client reads them. */
-const transports = [
+const transportsFor = (size: number, whole: boolean) => [
   { name: "whole", options: "", client: FetchHttpClient.layer },
-  { name: "chunk=1", options: "chunk=1", client: FetchHttpClient.layer },
+  {
+    name: "pieces",
+    options: `chunk=${whole ? 1 : Math.max(1, Math.ceil(size / small))}`,
+    client: FetchHttpClient.layer
+  },
   { name: "rand=7", options: "rand=7", client: NodeHttpClient.layerUndici },
   { name: "rand=5", options: "rand=5", client: NodeHttp.layer }
 ]
 
-export const kind: Kind = async (dir) => {
+export const kind: Kind = async (dir, { whole }) => {
   const beside = (file: string): Promise<Words> => import(pathToFileURL(join(dir, "..", file)).href)
   const { grade } = await beside("grade.mjs")
   const server = await (await beside("replay-server.mjs")).startReplay({ corpus: dir })
+  const given = { server, grade, dir, whole }
   const isBuilt = (api: string) => known[providerNames[api] ?? ""] !== undefined
   const apis = readdirSync(dir).toSorted()
   return {
@@ -46,7 +54,7 @@ export const kind: Kind = async (dir) => {
     cases: apis.filter(isBuilt).flatMap((api) =>
       readdirSync(join(dir, api))
         .toSorted()
-        .map((name) => ({ name: `${api}/${name}`, run: () => judge(server, grade, dir, api, name) }))
+        .map((name) => ({ name: `${api}/${name}`, run: () => judge(given, api, name) }))
     ),
     close: () => server.close()
   }
@@ -55,7 +63,14 @@ export const kind: Kind = async (dir) => {
 type ProviderLayer = Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
 const apiKey = Redacted.make("key")
 
-const judge = async (server: Words, grade: Words, dir: string, api: string, name: string) => {
+interface Given {
+  readonly server: Words
+  readonly grade: Words
+  readonly dir: string
+  readonly whole: boolean
+}
+
+const judge = async ({ dir, grade, server, whole }: Given, api: string, name: string) => {
   const read = (file: string): Words => JSON.parse(readFileSync(join(dir, api, name, file), "utf8"))
   const [expected, { model, vendor: id }] = [read("expected.json"), read("meta.json")]
   charge(expected)
@@ -64,7 +79,7 @@ const judge = async (server: Words, grade: Words, dir: string, api: string, name
   const ids = (expected.toolCalls ?? []).every((call: Words) => !call.id || body.includes(call.id))
   const problems: Array<string> = []
   const actual: Record<string, object> = {}
-  for (const transport of transports) {
+  for (const transport of transportsFor(Buffer.byteLength(body), whole)) {
     const baseUrl = server.base(`${api}/${name}`, transport.options)
     const layer: ProviderLayer = known[providerNames[api] ?? ""].layer({
       id,
@@ -102,7 +117,7 @@ const charge = ({ usage, usageAccept, usageRaw }: Words): void => {
   }
 }
 
-// The longest recordings have 400,000 bytes, which arrive one by one: on a busy machine that takes a minute.
+// The longest recordings have 400,000 bytes, which may arrive one by one: on a busy machine that takes a minute.
 const patience = "2 minutes"
 
 interface Answer {
