@@ -783,6 +783,16 @@ describe("Control", () => {
       })
     )
 
+    it.effect("for idle is over at once where there is no run (row 202)", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([done])
+        yield* script.agent.waitForIdle
+        yield* script.agent.prompt("hi")
+        yield* script.agent.waitForIdle
+        assert.strictEqual(script.agent.state.getUnsafe().phase, "idle")
+      })
+    )
+
     it.effect("for idle is over after a run that failed, or died, too", () =>
       Effect.gen(function* () {
         const script = yield* agent([ScriptedProvider.die("boom"), done])

@@ -152,7 +152,7 @@ describe("HookManager.MaxHooksPerPoint", () => {
       })
   )
 
-  it.effect("counts those of a layer, and is Infinity by default", () =>
+  it.effect("counts those of a layer, and is Infinity by default (row 124)", () =>
     Effect.gen(function* () {
       const many = HookManager.layer(hook, hook, hook, hook)
       const fault = defectOf(yield* Effect.exit(Layer.build(Layer.provide(many, three))))

@@ -639,6 +639,18 @@ describe("Hooks", () => {
       })
     )
 
+    it.effect("runs a tool again once by default (row 119)", () =>
+      Effect.gen(function* () {
+        let tries = 0
+        const again = Tool.make({ name: "again", description: "", execute: () => Effect.sync(() => ++tries) })
+        const { events } = yield* play([call("again"), done], {
+          tools: [again],
+          hooks: [Hook.afterTool(() => Effect.succeed({ retry: true }))]
+        })
+        assert.deepStrictEqual([tries, outcomes(events)], [2, ["success"]])
+      })
+    )
+
     it.effect("sees a timeout, and may save it", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* gated

@@ -544,7 +544,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("a limit is told once, to observers, to hooks and to the caller", () =>
+  it.effect("a limit is told once, to observers, to hooks and to the caller (row 107)", () =>
     Effect.gen(function* () {
       const heard: Array<unknown> = []
       const provider = yield* ScriptedProvider.make([call("a")])

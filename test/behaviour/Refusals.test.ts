@@ -109,24 +109,26 @@ describe("a provider that refuses a part of the conversation", () => {
     })
   )
 
-  it.effect("after another model gets notes in place of all images, which come back with that model", () =>
-    Effect.gen(function* () {
-      const provider = yield* ScriptedProvider.make([
-        text("a cat"),
-        refusal("image"),
-        text("blind"),
-        text("a cat again")
-      ])
-      const made = yield* Agent.make({ model: "m" }).pipe(Effect.provide(provider.layer))
-      yield* made.prompt(look)
-      yield* made.prompt("b", { model: "blind" })
-      yield* made.prompt("c")
-      const requests = yield* provider.requests
-      assert.deepStrictEqual(requests.map(typesOf).slice(2), [
-        ["text", "text", "text"],
-        ["text,image", "text", "text", "text", "text"]
-      ])
-    }).pipe(Effect.scoped)
+  it.effect(
+    "after another model gets notes in place of all images, which come back with that model (row 47)",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* ScriptedProvider.make([
+          text("a cat"),
+          refusal("image"),
+          text("blind"),
+          text("a cat again")
+        ])
+        const made = yield* Agent.make({ model: "m" }).pipe(Effect.provide(provider.layer))
+        yield* made.prompt(look)
+        yield* made.prompt("b", { model: "blind" })
+        yield* made.prompt("c")
+        const requests = yield* provider.requests
+        assert.deepStrictEqual(requests.map(typesOf).slice(2), [
+          ["text", "text", "text"],
+          ["text,image", "text", "text", "text", "text"]
+        ])
+      }).pipe(Effect.scoped)
   )
 
   it.effect(

@@ -943,7 +943,7 @@ describe("Run", () => {
     })
   )
 
-  it.effect("the result has the text of the last answer, also that of a run that failed", () =>
+  it.effect("the result has the text of the last answer, also that of a run that failed (row 66)", () =>
     Effect.gen(function* () {
       const failure = new ProviderError.Unauthenticated({ detail: "no" })
       const script = yield* agent(

@@ -237,7 +237,7 @@ describe("View", () => {
       }
     })
 
-    it.effect("T848 gives a call without a result an honest one", () =>
+    it.effect("T848 gives a call without a result an honest one (row 47)", () =>
       Effect.gen(function* () {
         const { view } = yield* sent([Message.user("q"), calling("x", "y"), resultFor("y")])
         assert.deepStrictEqual(view, ["user", "assistant", "x:No result of t was recorded.", "y:r", "user"])

@@ -259,7 +259,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("is measured at the gate too, for what could not be cut", () =>
+    it.effect("is measured at the gate too, for what could not be cut (row 169)", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const run = yield* Effect.forkChild(

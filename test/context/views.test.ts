@@ -197,6 +197,19 @@ describe("Pruning", () => {
   )
 })
 
+describe("Tokens", () => {
+  it("counts four characters of text for a token, and an image whatever its bytes are (row 187)", () => {
+    const count = Tokens.ofMessage(estimated)
+    const [short, long] = ["x".repeat(400), "x".repeat(4_000)].map((text) => count(Message.user(text)))
+    assert.strictEqual((long ?? 0) - (short ?? 0), 900)
+    const [small, large] = ["AAAA", "A".repeat(400_000)].map((data) =>
+      count(Message.user([Message.image(data, "image/png")]))
+    )
+    assert.isAbove(small ?? 0, 100)
+    assert.strictEqual(small, large)
+  })
+})
+
 describe("GptTokenizer", () => {
   it.effect("counts the tokens of texts, also of long ones and of names of special tokens (row 187)", () =>
     Effect.gen(function* () {

@@ -74,18 +74,20 @@ describe("a call that the model got wrong", () => {
 
   for (const name of ["nobody", "LOOK", "", "x".repeat(10_000)]) {
     const shown = name.slice(0, 10)
-    it.effect(`F077: by the name ${JSON.stringify(shown)} is told the tools there are, in few words`, () =>
-      Effect.gen(function* () {
-        const { events, view } = yield* play([ScriptedProvider.toolCall(name, { n: 1 }), done], {
-          tools: [looking, ...many]
+    it.effect(
+      `F077: by the name ${JSON.stringify(shown)} is told the tools there are, in few words (row 143)`,
+      () =>
+        Effect.gen(function* () {
+          const { events, view } = yield* play([ScriptedProvider.toolCall(name, { n: 1 }), done], {
+            tools: [looking, ...many]
+          })
+          const [text = ""] = resultTexts(view.messages)
+          assert.deepStrictEqual(outcomes(events), ["unknownTool"])
+          assert.include(text, `"${shown}`)
+          assert.include(text, "look, a_tool_with_a_long_name_0")
+          assert.isAtMost(Buffer.byteLength(text), 2048)
+          assert.strictEqual(view.status, "completed")
         })
-        const [text = ""] = resultTexts(view.messages)
-        assert.deepStrictEqual(outcomes(events), ["unknownTool"])
-        assert.include(text, `"${shown}`)
-        assert.include(text, "look, a_tool_with_a_long_name_0")
-        assert.isAtMost(Buffer.byteLength(text), 2048)
-        assert.strictEqual(view.status, "completed")
-      })
     )
 
     it.effect(`F077: by the name ${JSON.stringify(shown)} again and again ends the run`, () =>

@@ -164,7 +164,7 @@ describe("hooks as functions", () => {
     ["an unknown name", { whenever: () => {} }, /there is no point "whenever"\. Points: beforeExecution/],
     ["a text", "beforeTool", /hooks: expected a list of hooks, or functions .*, got a string/]
   ]
-  it.each(cases)("are refused at once: %s", (_, hooks, said) => {
+  it.each(cases)("are refused at once: %s (row 124)", (_, hooks, said) => {
     const options: any = { ...script(), hooks }
     assert.throws(() => createAgent(options), Agent.InvalidInput, said)
   })

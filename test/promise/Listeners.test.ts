@@ -107,7 +107,7 @@ describe("on", () => {
     assert.deepStrictEqual(order, ["begins", "ends", "turn"])
   })
 
-  it("returns a function that unsubscribes, before the first use and later", async () => {
+  it("returns a function that unsubscribes, before the first use and later (row 203)", async () => {
     await using agent = agentOf(ScriptedProvider.text("1"), ScriptedProvider.text("2"))
     let early = 0
     let late = 0
@@ -156,7 +156,7 @@ describe("subscribe", () => {
     assert.strictEqual(seen.at(-1), "RunEnd")
   })
 
-  it("isolates a listener that rejects", async () => {
+  it("isolates a listener that rejects (row 105)", async () => {
     await using agent = agentOf(ScriptedProvider.text("ok"))
     agent.subscribe(() => Promise.reject(new Error("broken")))
     agent.subscribe(() => {

@@ -63,7 +63,7 @@ describe("a thinking level", () => {
     )
   })
 
-  it("is a budget where the model counts in tokens", () => {
+  it("is a budget where the model counts in tokens (row 44)", () => {
     const budget = (options: ModelOptions) => asked("anthropic", "claude-haiku-4-5", options).thinking
     const enabled = (budget_tokens: number) => ({ thinking: { type: "enabled", budget_tokens } })
     assert.deepStrictEqual(budget({ thinkingLevel: "low" }), enabled(2048))

@@ -349,6 +349,16 @@ describe("anthropicMessagesRequest", () => {
       assert.deepStrictEqual(asked({ thinkingLevel: "medium", maxTokens: 1100 }).thinking, enabled(1024))
     })
 
+    it("has a budget for each level (row 44)", () => {
+      const budgets = { minimal: 1024, low: 2048, medium: 8192, high: 16_384 } as const
+      for (const thinkingLevel of ["minimal", "low", "medium", "high"] as const)
+        assert.deepStrictEqual(
+          asked({ thinkingLevel }).thinking,
+          enabled(budgets[thinkingLevel]),
+          thinkingLevel
+        )
+    })
+
     it("is not asked for when it is off, or where the vendor refuses it", () => {
       assert.notProperty(asked({ thinkingLevel: "off" }), "thinking")
       assert.notProperty(asked({ thinkingLevel: "low", maxTokens: 1024 }), "thinking")

@@ -91,7 +91,7 @@ describe("googleGenerateRequest", () => {
     assert.deepStrictEqual(contentsOf([]), [text("user", "Continue.")])
   })
 
-  it("sends images and files, or where they are", () => {
+  it("sends images and files, or where they are (row 5)", () => {
     const image = (url: string): Message.Image => ({ type: "image", source: { url } })
     const file = (fileId: string): Message.File => ({ type: "file", source: { fileId } })
     const at = "https://generativelanguage.googleapis.com/v1beta/files/f1"

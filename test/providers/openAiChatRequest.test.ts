@@ -60,7 +60,7 @@ const tool: Provider.ToolDefinition = {
 }
 
 describe("openAiChatRequest", () => {
-  it("asks for a stream with its usage (rows 24, 35)", () => {
+  it("asks for a stream with its usage (rows 24, 35, 43)", () => {
     assert.deepStrictEqual(bodyOf({ system: "Be brief.", messages: [Message.user("Hi")] }), {
       model: "m-1",
       messages: [

@@ -32,14 +32,14 @@ describe("SseReader", () => {
     assert.deepStrictEqual(data("\ufeffdata: a\n\ndata: \ufeffb\n\n"), ["a", "\ufeffb"])
   })
 
-  it("keeps the event's name and joins its lines", () => {
+  it("keeps the event's name and joins its lines (row 51)", () => {
     assert.deepStrictEqual(read("event: error\ndata: a\ndata: b\n\ndata: c\n\n").events, [
       { event: "error", data: "a\nb" },
       { event: "", data: "c" }
     ])
   })
 
-  it("ignores comments, ids, retries and events without data", () => {
+  it("ignores comments, ids, retries and events without data (row 51)", () => {
     assert.deepStrictEqual(data(": hi\n\nid: 1\nretry: 5\n\nevent: ping\n\ndata\n\ndata: a\n\n:\n"), ["a"])
   })
 
