@@ -4,13 +4,13 @@
  * **Details**
  *
  * ```text
- * RunStart Turn* Output? RunEnd
+ * RunStart Turn* Message* Output? RunEnd
  * Turn     TurnStart Message* Call (ToolsDetected Tool* Message*)? TurnEnd
  * Call     ModelCallStart Try* Answer ModelCallEnd | Answer
  * Try      (MessageStart MessageDelta*)? (ModelCallError ModelCallRetry)? MessageRetracted?
  * Message  MessageStart MessageEnd
  * Answer   MessageStart MessageDelta* MessageEnd
- * Tool     ToolExecutionStart Asked? ToolInvoked? ToolExecutionProgress* ToolExecutionEnd
+ * Tool     ToolExecutionStart Asked? ToolInvoked? ToolExecutionProgress* (ToolBackgrounded ToolExecutionProgress*)? ToolExecutionEnd
  * Asked    ApprovalRequested ApprovalAnswered? | QuestionAsked QuestionAnswered?
  * ```
  *
@@ -19,6 +19,8 @@
  *   `ToolExecutionEnd` of the call: see `Agent.asTool`. They have a `runId`, `seq` and `path` of their own.
  * - The tools of one turn may interleave, and each start has exactly one end. Only where the run ends with status `"suspended"`, the
  *   calls that wait for a person have none: the run that resumes it starts and ends them.
+ * - After `ToolBackgrounded` the turn continues without the call: its `ToolExecutionEnd` comes in a later turn, between two turns, or after
+ *   the last one. A run ends only when all such calls have ended. A last message reports the ends that the model has not read.
  * - A request without its answer is void with the `ToolExecutionEnd` of its call.
  * - The first turn of a run that resumes another one has no model call, and may have no answer.
  * - `HandedOff` comes after the turn whose call hands off, before the next one.
@@ -61,7 +63,8 @@ export { RunStatus, ToolOutput } from "./internal/outcome.ts"
  * A version adds events and members, and keeps those of the version before: ignore events and members that you do not know.
  * Version 2 adds `path` to the events of a run that a tool started, `options` to `RunStart`, the events `Output` and `RunRetry`, and
  * the blocks `source`, `media` and `hostedTool` to answers. It adds approvals and questions: `ApprovalRequested`, `ApprovalAnswered`,
- * `QuestionAsked`, `QuestionAnswered`, `resumes` of `RunStart` and `resume` of `RunEnd`.
+ * `QuestionAsked`, `QuestionAnswered`, `resumes` of `RunStart` and `resume` of `RunEnd`. It adds background calls: `ToolBackgrounded`,
+ * `background` of `ToolExecutionEnd` and of tool results, and `backgroundEnds` of messages of the user.
  *
  * @category constants
  * @since 0.1.0
@@ -76,7 +79,7 @@ const base = {
   seq: Schema.Int,
   /** The time in milliseconds since the epoch; events that arrived together share one. */
   timestamp: Schema.Finite,
-  /** The turn, from 1; absent before the first turn and after the last. */
+  /** The turn, from 1; absent before the first turn and after the last. Of a call in the background: the turn that made it. */
   turn: Schema.optionalKey(Schema.Int),
   /** The run and the tool call that started this run, the last of `path`; absent for a run that no tool started. */
   parent: Schema.optionalKey(OpenRequest.Caller),
@@ -204,6 +207,7 @@ export const AgentEvent = Schema.TaggedUnion({
     approved: Schema.Boolean
   },
   ToolExecutionProgress: { ...base, ...tool, partial: ToolOutput },
+  ToolBackgrounded: { ...base, ...tool, handle: Schema.String, note: Schema.optionalKey(Schema.String) },
   ArtifactStored: { ...base, toolCallId: Schema.String, ...artifact },
   ToolExecutionEnd: {
     ...base,
@@ -211,7 +215,9 @@ export const AgentEvent = Schema.TaggedUnion({
     result: ToolOutput,
     isError: Schema.Boolean,
     outcome: Message.ToolOutcome,
-    durationMs: Schema.Finite
+    durationMs: Schema.Finite,
+    /** The handle of a call that had continued in the background. Default: it had not. */
+    background: Schema.optionalKey(Schema.String)
   },
   HookError: {
     ...base,
@@ -273,6 +279,7 @@ export type AgentEvent =
   | QuestionAnswered
   | ToolInvoked
   | ToolExecutionProgress
+  | ToolBackgrounded
   | ArtifactStored
   | ToolExecutionEnd
   | HookError
@@ -562,6 +569,18 @@ export interface ToolInvoked extends Shape<"ToolInvoked"> {}
 export interface ToolExecutionProgress extends Shape<"ToolExecutionProgress"> {}
 
 /**
+ * A tool call continues in the background: its turn does not wait for it.
+ *
+ * **Details**
+ *
+ * The model knows the call by `handle`. `note` is what the tool says about that.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolBackgrounded extends Shape<"ToolBackgrounded"> {}
+
+/**
  * The whole text of a large result is stored as an artifact of `bytes` bytes.
  *
  * **Details**
@@ -578,7 +597,7 @@ export interface ArtifactStored extends Shape<"ArtifactStored"> {}
  *
  * **Details**
  *
- * `durationMs` is 0 for a tool that did not run.
+ * `durationMs` is 0 for a tool that did not run. `background` is the handle of a call that had continued in the background.
  *
  * @category models
  * @since 0.2.0

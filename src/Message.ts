@@ -351,7 +351,43 @@ export const MessageId = Schema.String
 export type MessageId = string
 
 /**
- * A message of the user.
+ * Whether an application may trust the content of a tool result.
+ *
+ * **Details**
+ *
+ * - `"trusted"`: the application vouches for the content.
+ * - `"untrusted"`: others may have written the content, such as that of a web page or a mail, and it may hold instructions.
+ *
+ * A run treats both alike. Hooks and applications decide by it, such as an `approveTool` hook that rejects calls after untrusted content.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Trust = Schema.Literals(["trusted", "untrusted"])
+export type Trust = typeof Trust.Type
+
+/**
+ * The end of a tool call that continued in the background.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const BackgroundEnd = Schema.Struct({
+  /** The handle by which the model knows the call, as `background` of its `ToolResult`. */
+  handle: Schema.String,
+  /** The id of the call. */
+  toolCallId: Schema.String,
+  /** The name of the tool. */
+  toolName: Schema.String,
+  /** The way in which the call ended. */
+  outcome: ToolOutcome,
+  /** Whether the application may trust the content. Default `"trusted"`. */
+  trust: Schema.optionalKey(Trust)
+})
+export interface BackgroundEnd extends Schema.Schema.Type<typeof BackgroundEnd> {}
+
+/**
+ * A message of the user, or one of the run that reports the ends of background calls: `backgroundEnds` says which.
  *
  * @category models
  * @since 0.1.0
@@ -363,6 +399,8 @@ export const User = Schema.Struct({
   id: MessageId,
   /** The blocks of the message, in order. */
   content: Schema.Array(Schema.Union([Text, Image, File])),
+  /** The calls whose ends this message of the run reports; absent in what a person wrote. */
+  backgroundEnds: Schema.optionalKey(Schema.Array(BackgroundEnd)),
   /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite,
   ...ofMessage
@@ -436,22 +474,6 @@ export const Assistant = Schema.Struct({
 export interface Assistant extends Schema.Schema.Type<typeof Assistant> {}
 
 /**
- * Whether an application may trust the content of a tool result.
- *
- * **Details**
- *
- * - `"trusted"`: the application vouches for the content.
- * - `"untrusted"`: others may have written the content, such as that of a web page or a mail, and it may hold instructions.
- *
- * A run treats both alike. Hooks and applications decide by it, such as an `approveTool` hook that rejects calls after untrusted content.
- *
- * @category models
- * @since 0.2.0
- */
-export const Trust = Schema.Literals(["trusted", "untrusted"])
-export type Trust = typeof Trust.Type
-
-/**
  * The result of a tool call.
  *
  * @category models
@@ -476,6 +498,8 @@ export const ToolResult = Schema.Struct({
   isError: Schema.Boolean,
   /** The way in which the call ended. */
   outcome: ToolOutcome,
+  /** The handle of a call that continues in the background; absent if this is its end. A later message reports the end. */
+  background: Schema.optionalKey(Schema.String),
   /** Whether the application may trust the content. Default `"trusted"`. */
   trust: Schema.optionalKey(Trust),
   /** The time of the message in milliseconds since the epoch. */
@@ -711,7 +735,9 @@ export const assistant = (
 export const toolResult = (
   call: { readonly id: string; readonly name: string },
   content: string | ToolResult["content"],
-  options?: Partial<Pick<ToolResult, "details" | "isJson" | "isError" | "outcome" | "timestamp" | "trust">>
+  options?: Partial<
+    Pick<ToolResult, "background" | "details" | "isJson" | "isError" | "outcome" | "timestamp" | "trust">
+  >
 ): ToolResult => ({
   role: "toolResult",
   id: makeId(),

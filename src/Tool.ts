@@ -42,6 +42,11 @@ export interface Options<Name extends string> {
   readonly description: string
   /** `"sequential"` makes all calls of an answer run one after another. Default: the option `toolExecution` of the run. */
   readonly executionMode?: "sequential" | "parallel"
+  /**
+   * Whether the turn waits for a call. With `false` the model reads at once that the call runs in the background, and its result in a later
+   * message; with `"optional"` the tool decides while it runs, by `background` of `ToolContext`. Default `true`.
+   */
+  readonly blocking?: boolean | "optional"
   /** Longest time that one execution may take; `"Infinity"` for no limit. Default: `toolTimeout` of the run, 30 seconds. */
   readonly timeout?: Duration.Input
   /** Whether the vendor makes the arguments match `parameters`, where it can. Default: the provider's. */

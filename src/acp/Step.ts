@@ -118,8 +118,11 @@ const messageEnded = (state: State, message: Message.Message): Step => {
   }
 }
 
-const userChunks = ({ content, id }: Message.User): ReadonlyArray<SessionUpdate> =>
-  content.flatMap(Content.of).map((block) => Content.chunk("user_message_chunk", id, block))
+/** What a person wrote. The client has the ends of background calls as updates of the calls. */
+const userChunks = ({ backgroundEnds, content, id }: Message.User): ReadonlyArray<SessionUpdate> =>
+  (backgroundEnds === undefined ? content : [])
+    .flatMap(Content.of)
+    .map((block) => Content.chunk("user_message_chunk", id, block))
 
 /** The part of a message that the client does not have, or the whole message under another id if it contradicts what the client has. */
 const answered = (state: State, message: Message.Assistant): Step => {

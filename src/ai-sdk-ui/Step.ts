@@ -167,7 +167,8 @@ const ended = (state: State, message: Message.Message): Step => {
     const [next, chunks] = completed(state, message)
     return [{ ...next, streamed: Streamed.nothing, notes: [] }, [...chunks, whole]]
   }
-  if (message.role !== "user" || state.prompts.has(message.id)) return [state, [whole]]
+  const isWritten = message.role === "user" && message.backgroundEnds === undefined
+  if (!isWritten || state.prompts.has(message.id)) return [state, [whole]]
   return [state, [whole, { type: "steering-message", id: message.id, parts: message.content.map(userPart) }]]
 }
 

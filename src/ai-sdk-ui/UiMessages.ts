@@ -73,8 +73,11 @@ export const of = (transcript: ReadonlyArray<Message.Message>, options: Options)
   let answer: UiMessage | undefined
   transcript.forEach((message, at) => {
     const whole = { type: "data-message", id: message.id, data: { ...message } } as const
+    const keep = () => void (answer === undefined ? before : answer.parts).push(whole)
     switch (message.role) {
       case "user":
+        // The run wrote it, and no person.
+        if (message.backgroundEnds !== undefined) return keep()
         all.push({ id: message.id, role: "user", parts: message.content.map(userPart) })
         answer = undefined
         before.push(whole)
@@ -93,8 +96,7 @@ export const of = (transcript: ReadonlyArray<Message.Message>, options: Options)
         break
       }
       default:
-        if (answer === undefined) before.push(whole)
-        else answer.parts.push(whole)
+        keep()
     }
   })
   return all

@@ -58,6 +58,10 @@ export const make = (
       case "ToolExecutionProgress":
         if (event.toolName === commandTool) working.set(event.toolCallId, textOf(event.partial))
         return []
+      case "ToolBackgrounded": {
+        const text = `${depthOf(event)}… ${event.toolName} continues in the background as ${event.handle}`
+        return [...release(event.toolCallId), { text, isBad: false }]
+      }
       case "ToolExecutionEnd":
         working.delete(event.toolCallId)
         return [...release(event.toolCallId), ended(event)]

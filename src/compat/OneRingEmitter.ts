@@ -40,8 +40,8 @@ export interface ToolCall {
   readonly type: "function"
   /** The name of the tool, and its arguments as JSON text of the model. */
   readonly function: { readonly name: string; readonly arguments: string }
-  /** Always `true`: the loop waits for the result. */
-  readonly blocking: true
+  /** Whether the turn waits for the result. `false` once the call runs in the background. */
+  readonly blocking: boolean
   /** The state of the call at the time of the event. */
   readonly state: ToolCallState
 }
@@ -120,8 +120,10 @@ export type Event = Body & { readonly executionId: string; readonly timestamp: D
 export interface State {
   /** The id of the run, `undefined` before its start. */
   readonly runId: string | undefined
-  /** The calls of the turn, by id. */
+  /** The calls of the turn and those in the background, by id. */
   readonly calls: ReadonlyMap<string, Message.ToolCall>
+  /** The ids of the calls in the background. */
+  readonly background: ReadonlySet<string>
   /** The start of the turn, in milliseconds since the epoch. */
   readonly turnStartedAt: number
   /** The last complete answer, `undefined` before the first. */
@@ -134,7 +136,13 @@ export interface State {
  * @since 0.1.0
  * @category constants
  */
-export const initial: State = { runId: undefined, calls: new Map(), turnStartedAt: 0, lastAnswer: undefined }
+export const initial: State = {
+  runId: undefined,
+  calls: new Map(),
+  background: new Set(),
+  turnStartedAt: 0,
+  lastAnswer: undefined
+}
 
 /**
  * Returns the next state, and the oneringai events for one event of this library.
@@ -218,15 +226,22 @@ const remember = (state: State, event: AgentEvent): State => {
     case "RunStart":
       return { ...initial, runId: event.runId }
     case "TurnStart":
-      return { ...state, calls: new Map(), turnStartedAt: event.timestamp }
+      return { ...state, calls: besideOf(state), turnStartedAt: event.timestamp }
     case "MessageEnd":
       return event.message.role === "assistant" ? { ...state, lastAnswer: event.message } : state
     case "ToolsDetected":
-      return { ...state, calls: new Map(event.toolCalls.map((call) => [call.id, call])) }
+      return {
+        ...state,
+        calls: new Map([...besideOf(state), ...event.toolCalls.map((call) => [call.id, call] as const)])
+      }
+    case "ToolBackgrounded":
+      return { ...state, background: new Set(state.background).add(event.toolCallId) }
     default:
       return state
   }
 }
+
+const besideOf = ({ background, calls }: State) => new Map([...calls].filter(([id]) => background.has(id)))
 
 const runBody = (state: State, event: AgentEvent): Body | undefined => {
   switch (event._tag) {
@@ -275,7 +290,7 @@ const turnBody = (state: State, event: AgentEvent): Body | undefined => {
       return {
         type: "tool:detected",
         iteration,
-        toolCalls: event.toolCalls.map((call) => callOf(call, "pending"))
+        toolCalls: event.toolCalls.map((call) => callOf(call, "pending", true))
       }
     case "ToolInvoked":
       return { type: "tool:start", iteration, toolCall: callNamed(state, event, "executing") }
@@ -316,15 +331,16 @@ const toolEnded = (state: State, iteration: number, event: OfTag<"ToolExecutionE
 }
 
 const callNamed = (
-  { calls }: State,
+  { background, calls }: State,
   { toolCallId: id, toolName: name }: OfTag<"ToolInvoked" | "ToolExecutionEnd">,
   state: ToolCallState
-): ToolCall => callOf(calls.get(id) ?? { id, name, rawArguments: "" }, state)
+): ToolCall => callOf(calls.get(id) ?? { id, name, rawArguments: "" }, state, !background.has(id))
 
 const callOf = (
   { id, name, rawArguments }: Pick<Message.ToolCall, "id" | "name" | "rawArguments">,
-  state: ToolCallState
-): ToolCall => ({ id, type: "function", function: { name, arguments: rawArguments }, blocking: true, state })
+  state: ToolCallState,
+  blocking: boolean
+): ToolCall => ({ id, type: "function", function: { name, arguments: rawArguments }, blocking, state })
 
 const reasonOf = ({ reason }: { readonly reason?: string }) => (reason === undefined ? {} : { reason })
 

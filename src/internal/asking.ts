@@ -13,6 +13,10 @@ import { CallSet, from } from "./callSet.ts"
 export interface OpenRun {
   /** The calls of its turn that have not ended. */
   readonly calls: ReadonlySet<string>
+  /** The calls in the background that have not ended. */
+  readonly background: ReadonlySet<string>
+  /** Whether the run waits for calls in the background: its turn has ended, and no other one follows before an end. */
+  readonly isBetweenTurns: boolean
   /** The call that started it, `undefined` for a run that no tool started. */
   readonly parent: { readonly runId: string; readonly toolCallId: string } | undefined
 }
@@ -40,16 +44,33 @@ export const step = (asking: Asking, event: AgentEvent): Asking => {
     case "RunStart":
       return {
         ...asking,
-        runs: new Map(asking.runs).set(event.runId, { calls: CallSet.empty, parent: event.path?.at(-1) })
+        runs: new Map(asking.runs).set(event.runId, { ...begun, parent: event.path?.at(-1) })
       }
     case "RunEnd":
       return { ...asking, runs: without(asking.runs, event.runId) }
     case "ToolsDetected":
-      return withCalls(asking, event, (calls) => event.toolCalls.reduce((all, { id }) => all.with(id), calls))
+      return changed(asking, event, ({ calls }) => ({
+        calls: event.toolCalls.reduce((all, { id }) => all.with(id), from(calls))
+      }))
     case "ToolExecutionStart":
-      return withCalls(asking, event, (calls) => calls.with(event.toolCallId))
+      return changed(asking, event, ({ calls }) => ({ calls: from(calls).with(event.toolCallId) }))
+    case "ToolBackgrounded":
+      return changed(asking, event, ({ background, calls }) => ({
+        calls: from(calls).without(event.toolCallId),
+        background: from(background).with(event.toolCallId)
+      }))
     case "ToolExecutionEnd":
-      return withCalls(withoutRequests(asking, event), event, (calls) => calls.without(event.toolCallId))
+      return changed(withoutRequests(asking, event), event, ({ background, calls }) =>
+        event.background === undefined
+          ? { calls: from(calls).without(event.toolCallId) }
+          : { background: from(background).without(event.toolCallId) }
+      )
+    case "TurnStart":
+    case "TurnEnd":
+      return changed(asking, event, ({ background }) => {
+        const isBetweenTurns = event._tag === "TurnEnd" && !event.toolsContinue && background.size > 0
+        return { isBetweenTurns }
+      })
     case "ApprovalRequested":
       return { ...asking, approvals: new Map(asking.approvals).set(event.approvalId, event) }
     case "ApprovalAnswered":
@@ -81,16 +102,29 @@ export const isWaiting = (asking: Asking): boolean => {
     if (parent !== undefined) waiting.add(keyOf(parent.runId, parent.toolCallId))
   }
   return [...asking.runs].every(
-    ([runId, { calls }]) => calls.size > 0 && [...calls].every((id) => waiting.has(keyOf(runId, id)))
+    ([runId, run]) => isHeld(run) && callsOf(run).every((id) => waiting.has(keyOf(runId, id)))
   )
 }
 
+/** Whether a run does nothing before one of its calls ends. */
+export const isHeld = ({ background, calls, isBetweenTurns }: OpenRun): boolean =>
+  calls.size > 0 || (isBetweenTurns && background.size > 0)
+
+/** The calls that have not ended. */
+export const callsOf = ({ background, calls }: OpenRun): ReadonlyArray<string> => [...calls, ...background]
+
 const keyOf = (runId: string, toolCallId: string): string => `${runId} ${toolCallId}`
 
-const withCalls = (asking: Asking, { runId }: AgentEvent, change: (calls: CallSet) => CallSet): Asking => {
+const begun = { calls: CallSet.empty, background: CallSet.empty, isBetweenTurns: false }
+
+const changed = (
+  asking: Asking,
+  { runId }: AgentEvent,
+  change: (run: OpenRun) => Partial<OpenRun>
+): Asking => {
   const run = asking.runs.get(runId)
   if (run === undefined) return asking
-  return { ...asking, runs: new Map(asking.runs).set(runId, { ...run, calls: change(from(run.calls)) }) }
+  return { ...asking, runs: new Map(asking.runs).set(runId, { ...run, ...change(run) }) }
 }
 
 const withoutRequests = (asking: Asking, { runId, toolCallId }: OfTag<"ToolExecutionEnd">): Asking => {

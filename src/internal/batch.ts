@@ -5,6 +5,7 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { ToolOutput } from "../AgentEvent.ts"
+import type { BackgroundCall } from "./background.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
 import { InFlight } from "./interruption.ts"
@@ -52,7 +53,9 @@ export class Batch {
   isSuspended = false
   private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
   /** The tools of this batch. */
-  readonly inFlight = new InFlight()
+  readonly inFlight: InFlight
+  /** The one call of a batch of its own, which may outlive the turn. Default: all calls of the answer, which do not. */
+  readonly beside: BackgroundCall | undefined
   /** Held by the call that asks the hooks for steering: those beside it do not ask. */
   private readonly polling = Semaphore.makeUnsafe(1)
   /** Keeps requests in the order of the calls, although their hashes take a while outside of Effect. */
@@ -64,11 +67,19 @@ export class Batch {
   /** The failure of a hook that ends the run, or a defect. */
   fatal: Cause.Cause<FailureReason | Stopped> | undefined
 
-  constructor(run: Run, message: Message.Assistant, earlier?: OpenTurn, begunBefore?: InterruptedTurn) {
+  constructor(
+    run: Run,
+    message: Message.Assistant,
+    earlier?: OpenTurn,
+    begunBefore?: InterruptedTurn,
+    beside?: BackgroundCall
+  ) {
     this.begunBefore = begunBefore
     this.run = run
     this.message = message
-    this.calls = Message.toolCalls(message)
+    this.beside = beside
+    this.inFlight = beside?.inFlight ?? new InFlight()
+    this.calls = beside === undefined ? Message.toolCalls(message) : [beside.call]
     this.earlier = earlier
     this.requests = run.waiting.requests ?? new Requests()
     this.unanswered = earlier === undefined ? this.calls : Resumption.unanswered(earlier, run.messages)
@@ -186,7 +197,7 @@ export class Batch {
 
   /** Whether a message of the user stands before the calls that have not begun. */
   get isMoot(): boolean {
-    return this.run.pending.messages.length > 0
+    return this.run.pending.messages.length > 0 && this.beside?.isInBackground !== true
   }
 
   /** The outcome of a call that is not to begin, for a reason that arose since it was looked at. */
@@ -211,6 +222,8 @@ export class Batch {
     durationMs = 0
   ): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
+      const { beside } = this
+      if (beside?.isInBackground === false) return beside.give(ToolOutcome.make(outcome, given), durationMs)
       const output = yield* LargeResult.fit(this.run, call, Output.plain(given))
       const isError = output.isError === true
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
@@ -218,17 +231,24 @@ export class Batch {
       const isFailure = isError && ToolOutcome.failures.has(outcome)
       // An output that is not valid is repaired within its own bound.
       if (isFailure && this.run.output?.isCall(call) !== true) yield* this.failed(call, output)
-      this.run.emit({
-        _tag: "ToolExecutionEnd",
+      const ended = {
+        _tag: "ToolExecutionEnd" as const,
         toolCallId: call.id,
         toolName: call.name,
         result: output,
         isError,
         outcome,
         durationMs
-      })
+      }
+      if (beside === undefined) this.run.emit(ended)
+      else this.run.events.emitIn(beside.turn, { ...ended, background: beside.handle })
       yield* this.run.delivered
     })
+  }
+
+  /** Keeps the outcome of a call whose end is no matter of this batch. */
+  keep(call: Message.ToolCall, outcome: ToolOutcome.Outcome): void {
+    this.outcomes.set(call, outcome)
   }
 
   /** Closes the requests of a call that has ended. */
@@ -270,7 +290,7 @@ export class Batch {
     return ToolOutcome.result(call, outcome, this.run.clock.currentTimeMillisUnsafe(), content)
   }
 
-  private outcomeOf(call: Message.ToolCall): ToolOutcome.Outcome {
+  outcomeOf(call: Message.ToolCall): ToolOutcome.Outcome {
     return this.outcomes.get(call) ?? ToolOutcome.aborted(call)
   }
 
@@ -278,7 +298,7 @@ export class Batch {
   get pollSteering(): Effect.Effect<void> {
     const { run } = this
     const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.stop !== undefined
-    if (isOff || this.isMoot) return Effect.void
+    if (isOff || this.isMoot || this.beside !== undefined) return Effect.void
     const asked = this.keepFatal(Pending.takeSteering(run, "tools"))
     const announced = Effect.sync(() => this.isMoot && run.queues.announce())
     return Effect.asVoid(this.polling.withPermitsIfAvailable(1)(Effect.andThen(asked, announced)))
@@ -292,6 +312,12 @@ export class Batch {
   /** Has the run end by a cause once each call has its result, unless it is stopped anyway. */
   endRun(cause: Cause.Cause<FailureReason | Stopped>): void {
     if (this.run.control.stop === undefined) this.fatal ??= cause
+  }
+
+  /** Ends the run for the reason of a batch inside, and halts the calls in flight if that one was. */
+  adopt({ fatal, inFlight }: Batch): Effect.Effect<void> {
+    this.fatal ??= fatal
+    return inFlight.isHalted ? this.inFlight.halt : Effect.void
   }
 
   /** Keeps a defect, and halts the calls in flight. */

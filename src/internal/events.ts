@@ -46,6 +46,11 @@ export class Events {
     this.publish(bodies.map((body) => this.stamp(body)))
   }
 
+  /** Publishes an event of a call that an earlier turn made. */
+  emitIn(turn: number, body: Body): void {
+    this.publish([{ ...this.stamp(body), turn }])
+  }
+
   /** Publishes a partial result. Suspends while subscribers and the reader are too far behind. */
   progress(body: Body): Effect.Effect<void> {
     return this.flow([this.stamp(body)])

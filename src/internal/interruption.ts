@@ -63,8 +63,11 @@ export class Control {
   /** Whether a process that had the run before published its pause, and none has published its end. */
   isShownPaused = false
 
+  private readonly held = Latch.makeUnsafe(false)
   /** Succeeds when the run is not paused, or is stopped. */
   readonly runnable: Effect.Effect<void> = this.unpaused.await
+  /** Succeeds when the run is paused. */
+  readonly pausing: Effect.Effect<void> = this.held.await
 
   /** Interrupts the foreign work in flight and ends the run. The first stop counts. Does not wait for the end. */
   stopWith(stop: Stop): Effect.Effect<void> {
@@ -110,6 +113,7 @@ export class Control {
     if (this.stop !== undefined) return
     this.paused ??= because(reason)
     this.unpaused.closeUnsafe()
+    this.held.openUnsafe()
     for (const control of this.inner.keys()) control.pause(reason)
   }
 
@@ -117,6 +121,7 @@ export class Control {
     this.paused = undefined
     this.resumed = because(reason)
     this.unpaused.openUnsafe()
+    this.held.closeUnsafe()
     for (const control of this.inner.keys()) control.resume(reason)
   }
 }

@@ -44,6 +44,7 @@ interface Checked {
   readonly execute?: unknown
   readonly executionMode?: unknown
   readonly prepareArguments?: unknown
+  readonly blocking?: unknown
   readonly timeout?: unknown
   readonly strict?: unknown
   readonly trust?: unknown
@@ -76,7 +77,18 @@ const invalid = ({ name }: Checked, detail: string | undefined): InvalidTool | u
   detail === undefined ? undefined : new InvalidTool({ tool: typeof name === "string" ? name : "", detail })
 
 const memberFault = (tool: Checked): string | undefined => {
-  const { description, effect, execute, executionMode, name, prepareArguments, strict, timeout, trust } = tool
+  const {
+    blocking,
+    description,
+    effect,
+    execute,
+    executionMode,
+    name,
+    prepareArguments,
+    strict,
+    timeout,
+    trust
+  } = tool
   const badName = nameFault(name)
   if (badName !== undefined) return badName
   if (typeof description !== "string")
@@ -86,6 +98,8 @@ const memberFault = (tool: Checked): string | undefined => {
     return `\`timeout\` is ${shown(timeout)}; expected ${DurationInput.expected}.`
   if (![undefined, "sequential", "parallel"].some((mode) => mode === executionMode))
     return `\`executionMode\` is ${shown(executionMode)}; expected "sequential" or "parallel".`
+  if (blocking !== undefined && typeof blocking !== "boolean" && blocking !== "optional")
+    return `\`blocking\` is ${shown(blocking)}; expected true, false or "optional".`
   if (strict !== undefined && typeof strict !== "boolean")
     return `\`strict\` is ${shown(strict)}; expected true or false.`
   if (![undefined, "trusted", "untrusted"].some((known) => known === trust))
@@ -129,7 +143,7 @@ const unknownFault = (options: object): string | undefined => {
 /** Those of the options, and those of a tool, which others are made from. */
 const members: ReadonlySet<string> = new Set(
   (
-    "name label description executionMode timeout strict trust effect prepareArguments parameters inputExamples " +
+    "name label description executionMode blocking timeout strict trust effect prepareArguments parameters inputExamples " +
     "allowedCallers vendor coercion params success failure execute decode encodeSuccess renderFailure question"
   ).split(" ")
 )

@@ -41,6 +41,9 @@ export const execute = Effect.fnUntraced(function* (
       Effect.provideService(Outer, run)
     )
   )
+  if (run.background !== undefined) yield* run.background.close
+  // A turn that stays open has its results first.
+  if (run.waiting.turn === undefined) run.background?.report()
   yield* deadline.unset
   return yield* Ending.finish(run, Pending.restore(run), exit)
 })
@@ -157,15 +160,44 @@ type Ended = Effect.fn.Return<RunStatus | undefined, Reason>
 const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const toolsContinue = turn.toolResults.length > 0 && !turn.isTerminated
   yield* OutputReview.checkCalls(run, turn)
+  if (run.background !== undefined) yield* run.background.check
   if (run.turn >= Limits.maxTurns(run)) {
-    const status = toolsContinue ? undefined : yield* naturalEnd(run, turn)
+    const isOpen = toolsContinue || (run.background !== undefined && isExpected(run, turn))
+    const status = isOpen ? undefined : yield* naturalEnd(run, turn)
     return status ?? (yield* outOfTurns(run))
   }
   // Steering may have been taken during the tools.
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
   if (toolsContinue || run.pending.messages.length > 0) return undefined
   yield* Pending.takeFollowUps(run)
-  return run.pending.messages.length > 0 ? undefined : yield* naturalEnd(run, turn)
+  if (run.pending.messages.length > 0) return undefined
+  if (run.background !== undefined && isExpected(run, turn) && (yield* awaitNews(run))) return undefined
+  return yield* naturalEnd(run, turn)
+})
+
+/** Whether ends of background calls start another turn, unless tools asked to end the run. */
+const isExpected = ({ background, output }: Run, { isTerminated, message }: Turn.Turn): boolean =>
+  background !== undefined &&
+  (!isTerminated || output?.isGivenBy(Message.toolCalls(message)) === true) &&
+  background.atWork.length + background.unread.length > 0
+
+/** Waits for the end of a background call or for a message of the user. Returns whether there is news for the model. */
+const awaitNews = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<boolean, Reason> {
+  const { background, control, queues } = run
+  while (background !== undefined) {
+    const { arrival } = queues
+    background.changed.closeUnsafe()
+    yield* background.check
+    if (background.unread.length > 0) return true
+    if (background.atWork.length === 0) return false
+    if (queues.sizes.steering + queues.sizes.followUp === 0)
+      yield* run.attempt(Effect.raceAllFirst([background.changed.await, arrival.await, control.pausing]))
+    yield* Gate.open(run)
+    yield* Pending.takeSteering(run, "turnEnd")
+    if (run.pending.messages.length === 0) yield* Pending.takeFollowUps(run)
+    if (run.pending.messages.length > 0) return true
+  }
+  return false
 })
 
 /** How the run ends after its last turn; `undefined` if the model must repair its output first. */

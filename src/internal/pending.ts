@@ -16,6 +16,7 @@ export const deliver = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, FailureReason | Stopped> {
   // Steering of a run that was stopped was sent before the prompt: an answer to it alone would answer what is over.
   if (pollFirst && wasStopped(run)) run.addBefore(run.queues.drain("steering", "all"))
+  if (run.background !== undefined) run.background.report()
   run.deliverPending()
   yield* run.delivered
   if (!pollFirst) return

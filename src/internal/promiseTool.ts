@@ -26,6 +26,11 @@ export interface PromiseContext {
   readonly turn: number
   /** Aborts when the call is cancelled or times out. */
   readonly signal: AbortSignal
+  /**
+   * Has the call continue in the background: the model reads a handle and the note as its result, and the end in a later message. Does
+   * nothing if `blocking` of the tool is `true`, as by default.
+   */
+  readonly background: (note?: string) => void
   /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */
   readonly progress: (partial: string | ToolOutput) => void
 }
@@ -58,27 +63,29 @@ export const execution = <Params, Success>(
 ) =>
   Effect.fnUntraced(function* (params: Params): Effect.fn.Return<Success, PromiseRejected, ToolContext> {
     const context = yield* ToolContext
-    const partials = yield* Queue.unbounded<string | ToolOutput, PromiseRejected | Cause.Done<Success>>()
+    const steps = yield* Queue.unbounded<Effect.Effect<void>, PromiseRejected | Cause.Done<Success>>()
     const controller = new AbortController()
     const { signal } = controller
-    const progress = (partial: string | ToolOutput): void => {
-      if (!signal.aborted) Queue.offerUnsafe(partials, partial)
+    const step = (taken: Effect.Effect<void>): void => {
+      if (!signal.aborted) Queue.offerUnsafe(steps, taken)
     }
+    const progress = (partial: string | ToolOutput): void => step(context.progress(partial))
+    const background = (note?: string): void => step(context.background?.(note) ?? Effect.void)
     let isSettled = false
     const call = async () => {
       try {
-        const value = await execute(params, { ...context, signal, progress })
-        Queue.failCauseUnsafe(partials, Cause.fail(Cause.Done(value)))
+        const value = await execute(params, { ...context, signal, progress, background })
+        Queue.failCauseUnsafe(steps, Cause.fail(Cause.Done(value)))
       } catch (thrown) {
         const error = new PromiseRejected({ detail: FailureText.of(thrown), thrown })
-        Queue.failCauseUnsafe(partials, Cause.fail(error))
+        Queue.failCauseUnsafe(steps, Cause.fail(error))
       } finally {
         isSettled = true
       }
     }
     void call()
-    return yield* Queue.take(partials).pipe(
-      Effect.flatMap(context.progress),
+    return yield* Queue.take(steps).pipe(
+      Effect.flatten,
       Effect.forever({ disableYield: true }),
       Pull.catchDone(Effect.succeed),
       Effect.onInterrupt(() => {

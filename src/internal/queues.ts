@@ -61,7 +61,7 @@ export class Queues {
   modes: QueueModes
   /** Open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
-  /** Opened by the next steering message, which puts another one in its place. */
+  /** Opened by the next message, which puts another one in its place. */
   arrival = Latch.makeUnsafe(false)
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
@@ -74,10 +74,10 @@ export class Queues {
 
   add(name: QueueName, messages: ReadonlyArray<Message>): void {
     this.set(name, [...this.queued[name], ...messages])
-    if (name === "steering") this.announce()
+    this.announce()
   }
 
-  /** Wakes those that wait for steering. */
+  /** Wakes those that wait for a message. */
   announce(): void {
     const { arrival } = this
     this.arrival = Latch.makeUnsafe(false)

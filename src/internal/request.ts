@@ -2,6 +2,7 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
+import * as BackgroundTool from "./backgroundTool.ts"
 import type { Trigger } from "../ContextManager.ts"
 import * as Compact from "./compact.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
@@ -144,17 +145,25 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
   if (run.turn === 1) yield* warnOfUnknown(run, registered)
   const chosen = active(run, registered)
   const offered = new Map<string, Tool.Any>()
+  let mayContinue = false
   for (const { name } of chosen) {
     const tool = yield* run.registry.get(name)
-    if (tool !== undefined) offered.set(name, tool)
+    if (tool === undefined) continue
+    offered.set(name, tool)
+    mayContinue ||= tool.blocking === false || tool.blocking === "optional"
   }
   const select = yield* ToolSelection
   const { model, modelOptions = {} } = run.options
   const toolSearch = run.provider.toolSearch?.({ model }) ?? false
   const selected = select({ definitions: chosen, messages: run.messages, options: run.options, toolSearch })
   for (const tool of selected?.tools ?? []) offered.set(tool.name, tool)
-  const described =
+  let described =
     selected === undefined ? chosen : [...selected.tools.map(ToolDefinition.of), ...selected.definitions]
+  if (mayContinue || (run.background !== undefined && chosen.length > 0)) {
+    const beside = BackgroundTool.beside(offered)
+    offered.set(beside.name, beside)
+    described = [...described, ToolDefinition.of(beside)]
+  }
   const plain = { model, tools: described, options: modelOptions }
   const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }
   if (tool !== undefined) offered.set(tool.name, tool)

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Body, OpenAnswer } from "../AgentEvent.ts"
+import { Background } from "./background.ts"
 import * as Budget from "./budget.ts"
 import * as ContextManager from "../ContextManager.ts"
 import type { Compactions } from "./compactions.ts"
@@ -112,6 +113,8 @@ export class Run {
   offered: ReadonlyMap<string, Tool.Any> = new Map()
   /** The model, system prompt and tools of the request of this turn. */
   asked: Hook.RequestParts
+  /** The calls that continue beside the turns; absent in a run that has none. */
+  background: Background | undefined
   /** The answer that streams at the moment. */
   open: OpenAnswer | undefined
   /** Turns begun. */
@@ -290,6 +293,11 @@ export class Run {
     return call.hosted === true
       ? HostedCall.tool(call)
       : find(this.offered, name, this.options.caseInsensitiveTools)
+  }
+
+  /** Begins to keep calls that may continue beside the turns. */
+  keepBackground(): Background {
+    return (this.background ??= new Background(this))
   }
 
   countToolCall(): void {

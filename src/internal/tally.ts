@@ -23,8 +23,9 @@ export class Tally {
   total = nothing
   /** Of this turn, retracted answers included. */
   turn = nothing
-  /** Of the next turn, before it begins: an interrupted run has begun it. */
+  /** Of the next turn, before it begins: an interrupted run has begun it, or calls that continue between turns have spent it. */
   private begun = nothing
+  private isBetweenTurns = false
   private readonly limits: () => Limits | undefined
   /** Of the run that this one belongs to. */
   private readonly outer: Tally | undefined
@@ -37,6 +38,11 @@ export class Tally {
   beginTurn(): void {
     this.turn = this.begun
     this.begun = nothing
+    this.isBetweenTurns = false
+  }
+
+  endTurn(): void {
+    this.isBetweenTurns = true
   }
 
   /** Continues from what an interrupted run has spent. The runs around it have counted that. */
@@ -57,7 +63,8 @@ export class Tally {
     // The run inside may know no prices.
     const priced = Budget.priced(spent, this.limits()?.prices, undefined)
     this.total = plus(this.total, priced, true)
-    this.turn = plus(this.turn, priced, true)
+    if (this.isBetweenTurns) this.begun = plus(this.begun, priced, true)
+    else this.turn = plus(this.turn, priced, true)
     this.outer?.addInside(spent)
   }
 }

@@ -38,7 +38,7 @@ export const execute = Effect.fnUntraced(function* (
     for (const call of batch.unanswered) {
       const looked = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
       yield* looked === undefined ? batch.pollSteering : perform(batch, [looked])
-      if (batch.isDeferring && !batch.suspend()) yield* ToolCall.closeWaiting(batch)
+      if (batch.isDeferring) yield* suspend(batch)
       if (batch.isSuspended) break
       yield* batch.answer([call])
     }
@@ -48,11 +48,22 @@ export const execute = Effect.fnUntraced(function* (
       batch,
       looked.filter((call) => call !== undefined)
     )
-    if (batch.isDeferring && !batch.suspend()) yield* ToolCall.closeWaiting(batch)
+    if (batch.isDeferring) yield* suspend(batch)
     if (!batch.isSuspended) yield* batch.answer(batch.unanswered)
   }
   run.control.inFlight.halts.delete(halt)
   return batch
+})
+
+/** Leaves the turn open for the calls that wait, once those in the background have ended, or ends the calls that wait. */
+const suspend = Effect.fnUntraced(function* (batch: Batch) {
+  const { background } = batch.run
+  if (background !== undefined) {
+    yield* Effect.ignore(batch.run.attempt(background.ends))
+    for (const { call, outcome } of background.release(batch.calls))
+      if (outcome !== undefined) batch.keep(call, outcome)
+  }
+  if (!batch.suspend()) yield* ToolCall.closeWaiting(batch)
 })
 
 type Perform = (batch: Batch, looked: ReadonlyArray<ToolCall.Looked>) => Effect.Effect<void>

@@ -2,6 +2,7 @@
  * One tool call from its guards to its outcome: executed in time, halted when the run is stopped, reviewed by its hooks.
  */
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -19,7 +20,7 @@ import type { ToolCall } from "../Message.ts"
 import * as MidCallQuestion from "./midCallQuestion.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
-import type { Batch } from "./batch.ts"
+import { Batch } from "./batch.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
 import type * as Registry from "../ToolRegistry.ts"
@@ -141,23 +142,52 @@ export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked
   const { call, input } = prepared
   const moot = batch.notToBegin(call)
   if (moot !== undefined) return yield* skip(batch, call, moot)
+  const { blocking = true } = prepared.tool
+  if (blocking !== true && batch.beside === undefined) return yield* performBeside(batch, looked)
   batch.begun.add(call.id)
-  run.emit({
-    _tag: "ToolInvoked",
-    toolCallId: call.id,
-    toolName: call.name,
-    params: input,
-    modified,
-    approved
-  })
+  const { id: toolCallId, name: toolName } = call
+  const invoked = { _tag: "ToolInvoked" as const, toolCallId, toolName, params: input, modified, approved }
+  if (batch.beside === undefined) run.emit(invoked)
+  else run.events.emitIn(batch.beside.turn, invoked)
   yield* run.delivered
   const startedAt = run.elapsed
   let outcome = yield* executeOnce(batch, prepared, answer)
   for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++) {
     outcome = yield* executeOnce(batch, prepared, answer)
   }
-  if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call)
+  const isWaiting = outcome.outcome === "success" && run.waiting.inner.has(call.id)
+  if (isWaiting && batch.beside === undefined) return batch.defer(call)
+  if (isWaiting && batch.beside?.isInBackground === true) {
+    run.waiting.inner.delete(call.id)
+    outcome = ToolOutcome.cannotWait
+  }
   yield* batch.settle(call, outcome, run.elapsed - startedAt)
+  yield* batch.pollSteering
+})
+
+/** Performs a call that may continue in the background, with a batch of its own. The turn waits for it until it does. */
+const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.Allowed) {
+  const { run } = batch
+  const { call, tool } = looked.prepared
+  const background = run.keepBackground()
+  const beside = background.open(call)
+  const own = new Batch(run, batch.message, undefined, undefined, beside)
+  const { halt } = beside.inFlight
+  if (tool.blocking === false) yield* beside.leave()
+  else batch.inFlight.halts.add(halt)
+  const work = perform(own, looked).pipe(
+    Effect.catchCause((cause) => own.die(cause)),
+    Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(call), own)))
+  )
+  yield* Effect.forkDetach(beside.isInBackground ? background.placed(beside, work) : work, {
+    startImmediately: true
+  })
+  const { durationMs, outcome } = yield* Deferred.await(beside.returned)
+  batch.inFlight.halts.delete(halt)
+  if (outcome.background !== undefined) return batch.keep(call, outcome)
+  if (own.fatal !== undefined) yield* batch.adopt(own)
+  if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call)
+  yield* batch.settle(call, outcome, durationMs)
   yield* batch.pollSteering
 })
 
@@ -193,17 +223,14 @@ const execute = Effect.fnUntraced(function* (
   const own = <O extends ToolOutput>(output: O): O =>
     tool.trust === undefined ? output : { trust: tool.trust, ...output }
   let isRunning = true
-  const progress = (partial: string | ToolOutput) =>
-    Effect.suspend(() =>
-      isRunning
-        ? run.events.progress({
-            _tag: "ToolExecutionProgress",
-            toolCallId: call.id,
-            toolName: call.name,
-            partial: Output.plain(own(Output.isOutput(partial) ? partial : Output.render(partial)))
-          })
-        : Effect.void
-    )
+  const progress = (given: string | ToolOutput) =>
+    Effect.suspend(() => {
+      if (!isRunning) return Effect.void
+      const partial = Output.plain(own(Output.isOutput(given) ? given : Output.render(given)))
+      if (batch.beside !== undefined) batch.beside.partial = partial
+      const { id: toolCallId, name: toolName } = call
+      return run.events.progress({ _tag: "ToolExecutionProgress", toolCallId, toolName, partial })
+    })
   const context = contextOf(batch, call, progress, answer)
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
   const inner = () => run.control.innerEnded(call.id)
@@ -235,6 +262,7 @@ const contextOf = (
     ...(answer === undefined ? {} : { answer }),
     ask: (question) => MidCallQuestion.ask(batch, call, question),
     refuses: (media) => provider.refuses?.(asked, media),
+    ...(batch.beside === undefined ? {} : { background: batch.beside.leave }),
     progress
   }
 }

@@ -110,6 +110,11 @@ export class ToolContext extends Context.Service<
      */
     readonly refuses?: (media: Image | File) => string | undefined
     /**
+     * Has the call continue in the background: the model reads a handle and the note as its result, and the end in a later message. Does
+     * nothing once the call is there. Default: `blocking` of the tool is `true`, and the turn waits for the call.
+     */
+    readonly background?: (note?: string) => Effect.Effect<void>
+    /**
      * Emits a `ToolExecutionProgress` event with a text or a `Tool.output`. The model reads only the final result. Does nothing once the
      * call has ended.
      */

@@ -13,6 +13,8 @@ export interface Outcome {
   readonly output: ToolOutput
   /** Whether a hook wants the call to run again. Default: false. */
   readonly retry?: boolean
+  /** The handle of a call that continues in the background. Default: the call has ended. */
+  readonly background?: string
 }
 
 export const make = (outcome: ToolOutcome, output: ToolOutput, retry = false): Outcome => ({
@@ -39,6 +41,10 @@ export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean):
 export const rejected = (reason: string): Outcome =>
   error("rejected", `Tool execution was rejected: ${reason}`)
 
+export const cannotWait = rejected(
+  "it waits for a person beyond the end of the run, which a call in the background cannot"
+)
+
 /** The outcome of a question that a person declined to answer. */
 export const declined = ({ reason }: { readonly reason?: string }): Outcome =>
   rejected(reason ?? "the user declined to answer")
@@ -46,7 +52,7 @@ export const declined = ({ reason }: { readonly reason?: string }): Outcome =>
 /** The message of an outcome. `content`: the content for the model. Default: that of the output. */
 export const result = (
   call: ToolCall,
-  { outcome, output }: Pick<Outcome, "outcome" | "output">,
+  { background, outcome, output }: Pick<Outcome, "outcome" | "output" | "background">,
   timestamp: number,
   content = output.content
 ): ToolResult =>
@@ -56,6 +62,7 @@ export const result = (
     timestamp,
     ...(output.details === undefined ? {} : { details: output.details }),
     ...(output.isJson === true ? { isJson: true } : {}),
+    ...(background === undefined ? {} : { background }),
     ...(output.trust === undefined ? {} : { trust: output.trust })
   })
 

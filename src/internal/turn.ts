@@ -84,6 +84,7 @@ const end = Effect.fnUntraced(function* (
     toolCallCount: toolResults.length,
     toolsContinue: batch !== undefined && !isTerminated && !isSuspended && batch.fatal === undefined
   })
+  if (run.background !== undefined) run.spent.endTurn()
   // Calls that wait belong to the agent that made them.
   if (isSuspended) run.team.forget()
   else run.handOver()

@@ -37,9 +37,13 @@ export class Standstill {
     const waiting = new Set(requests.map(({ runId, toolCallId }) => keyOf(runId, toolCallId)))
     for (const { parent } of asking.runs.values())
       if (parent !== undefined) waiting.add(keyOf(parent.runId, parent.toolCallId))
-    return [...asking.runs].every(([runId, { calls }]) => {
-      const others = [...calls].map((id) => keyOf(runId, id)).filter((key) => !waiting.has(key))
-      return paused.has(runId) ? !others.some((key) => begun.has(key)) : calls.size > 0 && others.length === 0
+    return [...asking.runs].every(([runId, run]) => {
+      const others = Asking.callsOf(run)
+        .map((id) => keyOf(runId, id))
+        .filter((key) => !waiting.has(key))
+      return paused.has(runId)
+        ? !others.some((key) => begun.has(key))
+        : Asking.isHeld(run) && others.length === 0
     })
   }
 }

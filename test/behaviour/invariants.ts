@@ -36,6 +36,7 @@ const frame = (events: Events) => [
 /** Turns follow one another, numbered from 1, and everything between is in them. */
 const turns = (events: Events) => {
   const found: Array<string> = []
+  const isBeside = beside(events)
   let turn = 0
   let open = false
   for (const event of events) {
@@ -50,11 +51,34 @@ const turns = (events: Events) => {
       open = false
     } else if (event._tag === "RunRetry") {
       found.push(...rule(!open && turn > 0, "a retry is not between turns"))
-    } else if (inTurn.has(event._tag)) {
+    } else if (inTurn.has(event._tag) && !isBeside(event)) {
       found.push(...rule(open && event.turn === turn, `${event._tag} is outside its turn`))
     }
   }
   return [...found, ...rule(!open, "a turn does not end")]
+}
+
+/** Whether an event is of a call in the background, or of the message that tells its end after the last turn. */
+const beside = (events: Events) => {
+  const calls = new Set(ofTag(events, "ToolBackgrounded").map(({ toolCallId }) => toolCallId))
+  const told = new Set(
+    ofTag(events, "MessageEnd").flatMap(({ message }) =>
+      message.role === "user" && message.backgroundEnds !== undefined ? [message.id] : []
+    )
+  )
+  return (event: AgentEvent.AgentEvent) => {
+    switch (event._tag) {
+      case "ToolInvoked":
+      case "ToolExecutionEnd":
+        return calls.has(event.toolCallId)
+      case "MessageStart":
+        return told.has(event.messageId)
+      case "MessageEnd":
+        return told.has(event.message.id)
+      default:
+        return false
+    }
+  }
 }
 
 const inTurn: ReadonlySet<string> = new Set([
@@ -96,10 +120,11 @@ const messages = (events: Events) => {
   ]
 }
 
-/** Each tool that starts ends once, in its turn; progress is between its invocation and its end. */
+/** Each tool that starts ends once, in its turn unless it is in the background; progress is between its invocation and its end. */
 const tools = (events: Events) => {
   const found: Array<string> = []
   const open = new Map<string, "started" | "invoked">()
+  const inBackground = new Set<string>()
   for (const event of events) {
     switch (event._tag) {
       case "ToolExecutionStart":
@@ -116,8 +141,19 @@ const tools = (events: Events) => {
       case "ToolExecutionEnd":
         found.push(...rule(open.delete(event.toolCallId), "a tool ends that did not start"))
         break
+      case "ToolBackgrounded":
+        inBackground.add(event.toolCallId)
+        break
       case "TurnEnd":
-        found.push(...rule(open.size === 0, "a turn ends before its tools"))
+        found.push(
+          ...rule(
+            [...open.keys()].every((id) => inBackground.has(id)),
+            "a turn ends before its tools"
+          )
+        )
+        break
+      case "RunEnd":
+        found.push(...rule(open.size === 0, "a run ends before its tools"))
     }
   }
   return [...found, ...results(events)]
@@ -133,7 +169,10 @@ const results = (events: Events) => {
       message.role === "assistant" && !Transcript.isFailed(message) ? Message.toolCalls(message) : []
     )
     const answers = all.filter((message) => message.role === "toolResult")
-    const ended = ofTag(turn, "ToolExecutionEnd").map(({ toolCallId }) => toolCallId)
+    const ended = [
+      ...ofTag(turn, "ToolExecutionEnd").filter(({ background }) => background === undefined),
+      ...ofTag(turn, "ToolBackgrounded")
+    ].map(({ toolCallId }) => toolCallId)
     const wanted = calls.map(({ id }) => id)
     found.push(
       ...rule(

@@ -239,8 +239,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "counts the usage of a run inside of a run inside in both runs around it, at their prices",
     without: "all runs around count the usage of a run inside",
     file: "src/internal/tally.ts",
-    from: "    this.turn = plus(this.turn, priced, true)\n    this.outer?.addInside(spent)",
-    to: "    this.turn = plus(this.turn, priced, true)",
+    from: "    else this.turn = plus(this.turn, priced, true)\n    this.outer?.addInside(spent)",
+    to: "    else this.turn = plus(this.turn, priced, true)",
     test: "test/behaviour/SubAgents.test.ts"
   },
   {

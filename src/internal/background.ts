@@ -1,0 +1,240 @@
+/**
+ * The tool calls of a run that continue in the background, beside its turns. The run owns them: it ends when all of them have ended.
+ */
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import type { FailureReason } from "./failureReason.ts"
+import { type Control, InFlight, type Stop } from "./interruption.ts"
+import * as Message from "../Message.ts"
+import type { Body, ToolOutput } from "../AgentEvent.ts"
+import type { RunOptions } from "../RunOptions.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
+import * as Output from "./toolOutput.ts"
+
+type Outcome = ToolOutcome.Outcome
+
+type Reason = FailureReason | { readonly _tag: "Stopped"; readonly stop: Stop }
+
+/** The run that owns the calls. */
+interface Owner {
+  readonly clock: Clock.Clock
+  readonly control: Control
+  readonly options: RunOptions
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly newMessages: ReadonlyArray<Message.Message>
+  readonly turn: number
+  readonly elapsed: number
+  readonly delivered: Effect.Effect<void>
+  emit(body: Body): void
+  append(messages: ReadonlyArray<Message.Message>): void
+}
+
+/** The reasons for which a call ends the run, if it has any. */
+interface Faults {
+  readonly failure: FailureReason | undefined
+  readonly fatal: Cause.Cause<Reason> | undefined
+}
+
+/** The end of a call for the turn that waits for it: its outcome, or the handle of a call that continues. */
+interface Returned {
+  readonly outcome: Outcome
+  readonly durationMs: number
+}
+
+/** A call that may continue in the background. */
+export class BackgroundCall {
+  readonly call: Message.ToolCall
+  readonly handle: string
+  readonly startedAt: number
+  /** The turn that made the call. */
+  readonly turn: number
+  readonly inFlight = new InFlight()
+  /** Succeeds when the turn need not wait for the call any longer. */
+  readonly returned = Deferred.makeUnsafe<Returned>()
+  /** Opens when the call has ended in the background. */
+  readonly ended = Latch.makeUnsafe(false)
+  isInBackground = false
+  /** The latest progress. */
+  partial: ToolOutput | undefined
+  /** The end of the call; `undefined` while it is at work. */
+  outcome: Outcome | undefined
+  /** Opens when a stop or a cancel halts the call. */
+  readonly halted = Latch.makeUnsafe(false)
+  private readonly run: Owner
+
+  constructor(run: Owner, call: Message.ToolCall, handle: string) {
+    this.run = run
+    this.inFlight.halts.add(this.halted.open)
+    this.call = call
+    this.handle = handle
+    this.startedAt = run.elapsed
+    this.turn = run.turn
+  }
+
+  /** Has the turn continue without the call. */
+  readonly leave = (note?: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (this.isInBackground || Deferred.isDoneUnsafe(this.returned)) return Effect.void
+      this.isInBackground = true
+      const { call, handle, run } = this
+      const noted = note === undefined ? {} : { note }
+      run.emit({ _tag: "ToolBackgrounded", toolCallId: call.id, toolName: call.name, handle, ...noted })
+      const output = Output.output([started(handle), ...(note === undefined ? [] : [note])].join("\n\n"))
+      this.give({ ...ToolOutcome.make("success", output), background: handle })
+      return run.delivered
+    })
+
+  /** Gives the turn its result. */
+  give(outcome: Outcome, durationMs = 0): void {
+    Deferred.doneUnsafe(this.returned, Effect.succeed({ outcome, durationMs }))
+  }
+
+  /** The end as messages name it. */
+  get end(): Message.BackgroundEnd | undefined {
+    const { call, handle, outcome: ended } = this
+    if (ended === undefined) return undefined
+    const { outcome, output } = ended
+    const trust = output.trust === undefined ? {} : { trust: output.trust }
+    return { handle, toolCallId: call.id, toolName: call.name, outcome, ...trust }
+  }
+}
+
+const started = (handle: string): string =>
+  `Runs in the background as ${handle}. A message with its result comes when it ends: do other work, or end your turn.`
+
+/** How many calls that return at once run at a time, unless the run has another limit. */
+const defaultConcurrency = 16
+
+export class Background {
+  /** In the order of their starts. */
+  calls: ReadonlyArray<BackgroundCall> = []
+  /** For calls that return at once: further ones wait. */
+  private readonly places: Semaphore.Semaphore
+  /** Opens when a call ends. */
+  readonly changed = Latch.makeUnsafe(false)
+  /** The reason for which the run ends: the first failure of a call, where `toolFailureMode` is "fail", or that of a hook. */
+  private fault: Cause.Cause<Reason> | undefined
+  private readonly run: Owner
+  private last: number
+
+  constructor(run: Owner) {
+    this.run = run
+    this.places = Semaphore.makeUnsafe(Math.max(1, run.options.toolConcurrency ?? defaultConcurrency))
+    this.last = Math.max(0, ...run.messages.map(numberOf))
+  }
+
+  /** Keeps a call, which a stop of the run halts. */
+  open(call: Message.ToolCall): BackgroundCall {
+    const opened = new BackgroundCall(this.run, call, `bg_${++this.last}`)
+    this.calls = [...this.calls, opened]
+    this.run.control.inFlight.halts.add(opened.inFlight.halt)
+    return opened
+  }
+
+  /** Keeps the end of a call, which has a batch of its own. */
+  end(ended: BackgroundCall, outcome: Outcome, { failure, fatal }: Faults): void {
+    this.run.control.inFlight.halts.delete(ended.inFlight.halt)
+    if (ended.isInBackground) {
+      ended.outcome = outcome
+      this.fault ??= fatal ?? (failure && Cause.fail(failure))
+    } else {
+      this.calls = this.calls.filter((call) => call !== ended)
+      ended.give(outcome)
+    }
+    ended.ended.openUnsafe()
+    this.changed.openUnsafe()
+  }
+
+  /** Runs the work of a call when it has a place, or is halted. */
+  placed(call: BackgroundCall, work: Effect.Effect<void>): Effect.Effect<void> {
+    const taken = Effect.as(this.places.take(1), this.places.release(1))
+    const halted = Effect.as(call.halted.await, Effect.void)
+    return Effect.flatMap(Effect.raceFirst(taken, halted), (release) => Effect.ensuring(work, release))
+  }
+
+  get atWork(): ReadonlyArray<BackgroundCall> {
+    return this.calls.filter(({ outcome }) => outcome === undefined)
+  }
+
+  /** Fails if a call had an end that ends the run. */
+  get check(): Effect.Effect<void, Reason> {
+    return this.fault === undefined ? Effect.void : Effect.failCause(this.fault)
+  }
+
+  /** The calls whose ends the model has not read. */
+  get unread(): ReadonlyArray<BackgroundCall> {
+    const ended = this.calls.filter(({ outcome }) => outcome !== undefined)
+    if (ended.length === 0) return ended
+    const reported = new Set(this.run.newMessages.flatMap(endsIn).map(({ handle }) => handle))
+    return ended.filter(({ handle }) => !reported.has(handle))
+  }
+
+  /** Reports the ends that the model has not read, all in one message. */
+  report(): void {
+    const { run, unread } = this
+    if (unread.length > 0) run.append([message(unread, run.clock.currentTimeMillisUnsafe())])
+  }
+
+  /** Waits until all calls have ended. */
+  get ends(): Effect.Effect<void> {
+    return Effect.forEach(this.atWork, ({ ended }) => ended.await, { discard: true })
+  }
+
+  /** Releases the calls that have ended, and returns them. */
+  release(calls: ReadonlyArray<Message.ToolCall>): ReadonlyArray<BackgroundCall> {
+    const released = this.calls.filter(({ call, outcome }) => outcome !== undefined && calls.includes(call))
+    this.calls = this.calls.filter((call) => !released.includes(call))
+    return released
+  }
+
+  /** Interrupts the calls at work, and waits for their ends. */
+  get close(): Effect.Effect<void> {
+    const halts = Effect.forEach(this.atWork, ({ inFlight }) => inFlight.halt, { discard: true })
+    return Effect.andThen(halts, this.ends)
+  }
+}
+
+/** The message that reports ends. */
+const message = (calls: ReadonlyArray<BackgroundCall>, timestamp: number): Message.User => ({
+  ...Message.user(contentOf(calls), timestamp),
+  backgroundEnds: calls.flatMap(({ end }) => end ?? [])
+})
+
+/** Calls in words: their ends with the results, or their progress. */
+export const contentOf = (
+  calls: ReadonlyArray<BackgroundCall>,
+  elapsed?: number
+): ReadonlyArray<Message.Text | Message.Image> =>
+  calls.flatMap((call, index) => [
+    Message.text(`${index === 0 ? "" : "\n\n"}${stateOf(call, elapsed)}\n`),
+    ...((call.outcome?.output ?? call.partial)?.content ?? [])
+  ])
+
+/** The state of a call, `elapsed` milliseconds after the start of the run. */
+export const stateOf = (
+  { call, handle, outcome, startedAt }: BackgroundCall,
+  elapsed = startedAt
+): string => {
+  const name = `Background call ${handle} (${call.name})`
+  return outcome === undefined
+    ? `[${name} has run for ${Math.floor((elapsed - startedAt) / 1000)} s]`
+    : `[${name} ended: ${outcome.outcome}]`
+}
+
+const Reported = Schema.Struct({ backgroundEnds: Schema.Array(Message.BackgroundEnd) })
+const isReport = Schema.is(Reported)
+
+/** The ends that a message reports: one of the run, or a result of the tool that reads them. */
+export const endsIn = (message: Message.Message): ReadonlyArray<Message.BackgroundEnd> => {
+  if (message.role === "user") return message.backgroundEnds ?? []
+  return message.role === "toolResult" && isReport(message.details) ? message.details.backgroundEnds : []
+}
+
+/** The number of the handle in the result of a call. */
+const numberOf = (message: Message.Message): number =>
+  message.role === "toolResult" ? Number(/^bg_(\d+)$/.exec(message.background ?? "")?.[1] ?? 0) : 0
