@@ -12,7 +12,6 @@ import * as Ref from "effect/Ref"
 import * as LocalRules from "../providers/LocalRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import type { Request as ConfigRequest } from "./ConfigList.ts"
-import * as DurableSettings from "./DurableSettings.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import { modelName } from "./ModelChoice.ts"
@@ -20,6 +19,7 @@ import type { Request as ModelsRequest } from "./ModelList.ts"
 import { is, optionalText } from "./PlainFlags.ts"
 import * as ServerCommands from "./ServerCommands.ts"
 import type { PlaceFlags } from "./Settings.ts"
+import * as ServerSettings from "./ServerSettings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import * as Values from "./Values.ts"
 import { companies } from "./Vendors.ts"
@@ -104,8 +104,7 @@ const { json: _, ...others } = SettingTable.flags
 
 const config = Command.make("config", {
   ...others,
-  ...DurableSettings.flags,
-  ...ServerCommands.options,
+  ...ServerSettings.flags,
   json: is("json", "Write one object, as JSON"),
   trust: is("trust", "Let the configuration of this project, as it is now, widen what the agent may do"),
   untrust: is("untrust", "Take that back")
@@ -219,9 +218,11 @@ export interface Commands<E, R> {
 /** A run or a server that is to begin, or the exit code of what is done. */
 export type Parsed =
   | { readonly line: Line }
-  | { readonly serve: ServerCommands.ServeLine }
-  | { readonly worker: ServerCommands.WorkerLine }
+  | { readonly serve: ServerCommands.Line }
+  | { readonly worker: ServerCommands.Line }
   | { readonly code: number }
+
+const absent = { ...SettingTable.absent, ...ServerSettings.absent }
 
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
 export const parse = Effect.fnUntraced(function* <E, R>(
@@ -242,10 +243,10 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       config.pipe(handled(commands.config)),
       approve.pipe(handled(commands.approve)),
       ServerCommands.serve.pipe(
-        Command.withHandler((line) => Ref.set(parsed, { serve: { ...SettingTable.absent, ...line } }))
+        Command.withHandler((line) => Ref.set(parsed, { serve: { ...absent, ...line } }))
       ),
       ServerCommands.worker.pipe(
-        Command.withHandler((line) => Ref.set(parsed, { worker: { ...SettingTable.absent, ...line } }))
+        Command.withHandler((line) => Ref.set(parsed, { worker: { ...absent, ...line } }))
       ),
       ServerCommands.runs((line) => finish(commands.runs(line))),
       acp.pipe(handled((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),

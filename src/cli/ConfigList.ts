@@ -2,35 +2,25 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as Struct from "effect/Struct"
 import * as Configuration from "./Configuration.ts"
-import type * as DurableSettings from "./DurableSettings.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import { table as limits } from "../internal/limitTable.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import { Screen } from "./Screen.ts"
-import * as ServerCommands from "./ServerCommands.ts"
-import * as ServerOptions from "./ServerOptions.ts"
+import * as ServerSettings from "./ServerSettings.ts"
 import * as Settings from "./Settings.ts"
-import * as SettingTable from "./SettingTable.ts"
-import { flagOf, type From, type Picked, variableOf } from "./Source.ts"
+import type * as SettingTable from "./SettingTable.ts"
+import type { From, Picked } from "./Source.ts"
 import * as StoreAddress from "./StoreAddress.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** The arguments of `effect-agent config`. */
-export interface Request
-  extends Omit<SettingTable.Flags, "json">,
-    DurableSettings.Flags,
-    ServerCommands.Options {
+export interface Request extends Omit<SettingTable.Flags, "json">, ServerSettings.Flags {
   readonly json: boolean
   readonly trust: boolean
   readonly untrust: boolean
 }
-
-/** The flags that no file of configuration has. */
-const served = Struct.keys(ServerCommands.options)
-type Served = (typeof served)[number]
 
 /** A setting as it is shown. */
 interface Row {
@@ -42,8 +32,7 @@ interface Row {
 
 /** Writes the settings to stdout, or changes the trust in the file of the project. */
 export const show = Effect.fnUntraced(function* (request: Request, env: Environment) {
-  const { json, trust, untrust, durable, lease, retain, unknown, ...others } = request
-  const flags = Struct.omit(others, served)
+  const { json, trust, untrust, ...flags } = request
   const none = {
     pick: () => Effect.succeed({ key: "json", isList: false, found: Option.none(), ignored: [] })
   }
@@ -55,18 +44,11 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
     return ExitCode.answered
   }
   const { json: _, ...ofRuns } = read.picks
-  const shown = {
-    ...ofRuns,
-    durable: yield* durable.pick(read.sources),
-    lease: yield* lease.pick(read.sources),
-    retain: yield* retain.pick(read.sources),
-    unknown: yield* unknown.pick(read.sources)
-  }
+  const shown = { ...ofRuns, ...(yield* ServerSettings.pick(flags, read.sources)) }
   const model = Option.isSome(shown.model.found) ? {} : { model: yield* chosen(read.settings, env) }
   const rows = {
     ...Object.fromEntries(Object.values(shown).map((pick) => [pick.key, rowOf(pick)])),
-    ...model,
-    ...Object.fromEntries(served.map((key) => [key, optionRow(key, request[key], env)]))
+    ...model
   }
   yield* err(
     Settings.remarksOn(shown)
@@ -77,29 +59,6 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
   yield* out(json ? `${JSON.stringify({ settings: rows, files })}\n` : table(rows))
   return ExitCode.answered
 })
-
-/** The row of a flag of servers or workers, else of its variable. */
-const optionRow = (
-  key: Served,
-  given: Option.Option<string> | ReadonlyArray<string>,
-  env: Environment
-): Row => {
-  const flag = flagOf(key)
-  const variable = variableOf(flag.slice(2))
-  const isList = !Option.isOption(given)
-  const texts = (from: Environment) =>
-    isList
-      ? ServerOptions.many(given, variable, from)
-      : Option.toArray(ServerOptions.one(given, variable, from))
-  const all = texts(env)
-  const [first] = all
-  if (first === undefined) return { value: usual[key] ?? null, source: "default" }
-  const from =
-    texts({}).length > 0
-      ? ({ source: "flag", from: flag } as const)
-      : ({ source: "variable", from: variable } as const)
-  return { value: isList ? all : first, ...from }
-}
 
 /** The model that a run would choose. */
 const chosen = (settings: Settings.Settings, env: Environment): Effect.Effect<Row> =>
@@ -128,9 +87,13 @@ const usual: Readonly<Record<string, Row["value"]>> = {
   unknown: "model",
   maxTurns: limits.maxTurns.initial,
   outputFormat: "text",
-  port: "4111",
+  headTime: "30s",
+  keepAlive: "75s",
+  maxConnections: 10_000,
+  port: 4111,
   sandbox: "auto",
-  tools: "all"
+  tools: "all",
+  url: "http://127.0.0.1:4111"
 }
 
 const rowOf = ({ found, isList, key }: Picked<unknown>): Row =>

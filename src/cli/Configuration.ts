@@ -12,14 +12,14 @@ import { createHash } from "node:crypto"
 import { homedir } from "node:os"
 import * as Folders from "../skills/Folders.ts"
 import * as NearestName from "../internal/nearestName.ts"
-import * as DurableSettings from "./DurableSettings.ts"
 import { UsageError } from "./ExitCode.ts"
+import * as ServerSettings from "./ServerSettings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import type { File, Member } from "./Source.ts"
 import type { Environment } from "./Vendors.ts"
 
 const settings = Object.fromEntries(
-  Object.values({ ...SettingTable.all, ...DurableSettings.settings }).flatMap(({ json, key }) =>
+  Object.values({ ...SettingTable.all, ...ServerSettings.settings }).flatMap(({ json, key }) =>
     json === undefined ? [] : [[key, Schema.optionalKey(json)] as const]
   )
 )

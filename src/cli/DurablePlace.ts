@@ -29,9 +29,9 @@ export interface Options {
   readonly lease: Option.Option<Duration.Duration>
   readonly retain: Option.Option<Duration.Duration>
   /** The address for the other processes. */
-  readonly host: string
+  readonly clusterHost: string
   /** Its port. Default, and 0: a free one. */
-  readonly port: number | undefined
+  readonly clusterPort: Option.Option<number>
 }
 
 /** The time for which writes wait for a database that is away. */
@@ -113,10 +113,13 @@ const clientOf = Effect.fnUntraced(function* (address: Database) {
   })
 })
 
-const socketOf = Effect.fnUntraced(function* ({ host, port }: Options) {
+const socketOf = Effect.fnUntraced(function* ({ clusterHost: host, clusterPort }: Options) {
   if (host === "0.0.0.0" || host === "::") {
     const detail = `Others reach a worker by its address, and ${host} is none: give the address of this machine in the private network.`
     return yield* new UsageError({ detail })
   }
-  return yield* WorkerSocket.listen(host, port === 0 ? undefined : port)
+  return yield* WorkerSocket.listen(
+    host,
+    Option.getOrUndefined(Option.filter(clusterPort, (port) => port !== 0))
+  )
 })

@@ -7,7 +7,3 @@ export const is = (name: string, text: string) =>
 
 export const optionalText = (name: string, metavar: string, text: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.optional)
-
-/** A flag that may be repeated. */
-export const listOf = (name: string, metavar: string, text: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.atLeast(0))

@@ -19,7 +19,7 @@ import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
-import type { ServeLine, WorkerLine } from "./ServerCommands.ts"
+import type { Line } from "./ServerCommands.ts"
 import * as Signals from "./Signals.ts"
 import * as Values from "./Values.ts"
 
@@ -105,13 +105,13 @@ const commandsOf = (
     )
 })
 
-const serve = (line: ServeLine) =>
+const serve = (line: Line) =>
   Effect.flatMap(
     Effect.promise(() => import("./Serve.ts")),
     ({ run }) => run(line, process.env)
   )
 
-const worker = (line: WorkerLine) =>
+const worker = (line: Line) =>
   Effect.flatMap(
     Effect.promise(() => import("./Worker.ts")),
     ({ run }) => run(line, process.env)

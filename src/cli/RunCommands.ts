@@ -7,6 +7,7 @@ import * as AgentEvent from "../AgentEvent.ts"
 import * as Payload from "../api/Payload.ts"
 import * as AgentClient from "../client/AgentClient.ts"
 import * as Message from "../Message.ts"
+import * as Configuration from "./Configuration.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Http from "./Http.ts"
@@ -16,14 +17,27 @@ import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
 import type { RunsLine } from "./ServerCommands.ts"
 import * as SessionId from "./SessionId.ts"
-import * as ServerOptions from "./ServerOptions.ts"
+import * as ServerSettings from "./ServerSettings.ts"
+import * as Settings from "./Settings.ts"
 import * as TextOutput from "./TextOutput.ts"
-import * as Values from "./Values.ts"
+import * as TokenFile from "./TokenFile.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** Runs the command and returns its exit code. */
 export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment) {
-  const client = yield* AgentClient.make(yield* urlOf(line, env), { token: yield* tokenOf(line, env) })
+  const { tokenFile, url } = yield* Settings.ofServer(
+    { ...ServerSettings.absent, ...line },
+    { env, ...(yield* Configuration.load(env, ".")) }
+  )
+  const [token] = yield* TokenFile.tokens(tokenFile, env)
+  if (token === undefined)
+    return yield* new UsageError({
+      detail: "Give the token of the server: --token-file or EFFECT_AGENT_TOKEN."
+    })
+  const client = yield* AgentClient.make(
+    Option.getOrElse(url, () => "http://127.0.0.1:4111"),
+    { token }
+  )
   return yield* done(client, line).pipe(
     Effect.catchTag("RunNotFound", () => Effect.flatMap(named(client, line), (named) => done(client, named))),
     Effect.catchTags({
@@ -42,24 +56,6 @@ const complain = (error: Error & { readonly title?: string; readonly detail?: st
     const words = [error.title ?? "", error.detail ?? "", error.message].find((text) => text !== "") ?? ""
     return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(words)}\n`), ExitCode.failed)
   })
-
-const urlOf = Effect.fnUntraced(function* ({ url }: RunsLine, env: Environment) {
-  const text = Option.getOrElse(
-    ServerOptions.one(url, "EFFECT_AGENT_URL", env),
-    () => "http://127.0.0.1:4111"
-  )
-  const address = Values.address(text)
-  if (Option.isSome(address)) return address.value
-  return yield* new UsageError({ detail: `--url: ${text} is no address such as http://127.0.0.1:4111.` })
-})
-
-const tokenOf = Effect.fnUntraced(function* ({ tokenFile }: RunsLine, env: Environment) {
-  const [token] = yield* ServerOptions.tokens(tokenFile, env)
-  if (token !== undefined) return token
-  return yield* new UsageError({
-    detail: "Give the token of the server: --token-file or EFFECT_AGENT_TOKEN."
-  })
-})
 
 const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: RunsLine) {
   const { out } = yield* Screen

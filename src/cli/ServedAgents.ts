@@ -19,9 +19,9 @@ import type { Environment } from "./Vendors.ts"
 
 interface Served extends Required<Pick<Approval.Policy, "unknown">> {
   /** The models that sessions may name, as `provider/id` or `provider/*`. Default, if it is empty: those of the server's providers. */
-  readonly sessionModels: ReadonlyArray<string>
+  readonly sessionModel: ReadonlyArray<string>
   /** The file with the tokens of the server. */
-  readonly tokenFile?: Option.Option<string>
+  readonly tokenFile: Option.Option<string>
 }
 
 /** Makes the service that makes the agent of a session, with the settings of the program. */
@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function* (
   settings: Settings,
   env: Environment,
   artifacts: ArtifactStore["Service"],
-  { sessionModels, tokenFile, unknown }: Served
+  { sessionModel, tokenFile, unknown }: Served
 ) {
   const { load } = yield* Effect.promise(() => import("./Project.ts"))
   const [choice, { options: shell, remark }] = yield* Effect.all(
@@ -44,7 +44,7 @@ export const make = Effect.fnUntraced(function* (
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
   const policy = { ...Approval.ofClient(settings, root, asked), unknown }
-  const allowed = sessionModels.length > 0 ? sessionModels : own([choice.model, ...fallbacks(settings)])
+  const allowed = sessionModel.length > 0 ? sessionModel : own([choice.model, ...fallbacks(settings)])
   const named = Effect.fnUntraced(function* (model: string) {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
     const found = yield* ModelChoice.choose(ModelChoice.besides(options, choice, model), env)

@@ -6,123 +6,46 @@ import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import { RunStatus } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
-import * as DurableSettings from "./DurableSettings.ts"
-import { is, listOf, optionalText } from "./PlainFlags.ts"
+import { is, optionalText } from "./PlainFlags.ts"
+import * as ServerSettings from "./ServerSettings.ts"
 import * as SettingTable from "./SettingTable.ts"
 
-const grace = optionalText("grace", "TIME", "The time that runs get to end at SIGTERM. Default: 10s")
-
 const { noSession: _noSession, json: asJson, ...served } = SettingTable.serving
+const { healthPort, tokenFile, url, ...ofServe } = ServerSettings.flags
+const { clusterHost, clusterPort, grace, lease, retain, sessionModel, unknown } = ofServe
 
-/** The flags of servers that no file of configuration has. */
-const server = {
-  port: optionalText("port", "N", "The port; 0 picks one. Default: 4111"),
-  host: optionalText("host", "ADDRESS", "The address to listen at. Default: 127.0.0.1"),
-  allowHost: listOf("allow-host", "NAME", "A name that clients may call the server by (may be repeated)"),
-  allowOrigin: listOf("allow-origin", "ORIGIN", "An origin whose pages may use the server (may be repeated)"),
-  tokenFile: optionalText(
-    "token-file",
-    "FILE",
-    "The file with the tokens, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
-  ),
-  rate: optionalText(
-    "rate",
-    "N[/TIME]",
-    "The most requests of a token in a time, such as 600 or 60/10s. Default: no limit, and 1m as the time"
-  ),
-  grace,
-  proxyModel: listOf(
-    "proxy-model",
-    "ID",
-    "A model that clients may use by proxy. Default: that of the server"
-  ),
-  sessionModel: listOf(
-    "session-model",
-    "MODEL",
-    "A model that sessions may name, as PROVIDER/ID or PROVIDER/* (may be repeated). Default: those of the providers of --model and --fallback-model"
-  ),
-  clusterHost: optionalText(
-    "cluster-host",
-    "ADDRESS",
-    "The address at which workers reach this server, with --durable on PostgreSQL. Default: 127.0.0.1"
-  ),
-  clusterPort: optionalText(
-    "cluster-port",
-    "N",
-    "The port for workers, with --durable on PostgreSQL. Default: the first free one from 4112 on"
-  )
-}
+/** The parsed flags of `effect-agent serve` and `effect-agent worker`; each has those of the other as absent. */
+export type Line = SettingTable.Flags & ServerSettings.Flags
 
-const healthPort = optionalText(
-  "health-port",
-  "N",
-  "The port of GET /health, at the same address. Default: none"
-)
-
-/** The flags of servers and workers beside those of a prompt, as `effect-agent config` has them. */
-export const options = {
-  ...server,
-  healthPort: Flag.withDescription(healthPort, "The port of GET /health of a worker. Default: none")
-}
-
-/** The parsed flags. */
-export type Options = Command.Command.Config.Infer<typeof options>
-
-const { clusterHost, clusterPort, ...listening } = server
-
-const serveFlags = {
+export const serve = Command.make("serve", {
   ...served,
   json: Flag.withDescription(asJson, "Write the address, and a new token, as a line of JSON on stdout"),
-  ...listening,
-  ...DurableSettings.flags,
-  clusterHost,
-  clusterPort
-}
-
-/** The flags of `effect-agent serve`. */
-export type ServeLine = SettingTable.Flags & Command.Command.Config.Infer<typeof serveFlags>
-
-export const serve = Command.make("serve", serveFlags).pipe(
+  ...ofServe,
+  tokenFile
+}).pipe(
   Command.withDescription(
     "Serves sessions and runs over HTTP. The model, tool and policy flags mean what they mean for a prompt"
   )
 )
 
-const { durable: _durable, ...kept } = DurableSettings.flags
-
-const workerFlags = {
+export const worker = Command.make("worker", {
   ...served,
   json: Flag.withDescription(asJson, "Write the addresses as a line of JSON on stdout"),
-  ...kept,
-  host: optionalText(
-    "host",
-    "ADDRESS",
-    "The address at which the others reach this worker, in a private network. Default: 127.0.0.1"
-  ),
-  port: optionalText("port", "N", "The port for the others. Default: the first free one from 4112 on"),
+  clusterHost,
+  clusterPort,
   healthPort,
-  sessionModel: server.sessionModel,
-  grace
-}
-
-/** The flags of `effect-agent worker`. */
-export type WorkerLine = SettingTable.Flags & Command.Command.Config.Infer<typeof workerFlags>
-
-export const worker = Command.make("worker", workerFlags).pipe(
+  grace,
+  lease,
+  retain,
+  sessionModel,
+  unknown
+}).pipe(
   Command.withDescription(
     "Runs sessions of the PostgreSQL database of --store, together with effect-agent serve --durable and other workers. The model, tool and policy flags mean what they mean for a prompt"
   )
 )
 
-const reached = {
-  url: optionalText("url", "URL", "The address of the server. Default: http://127.0.0.1:4111"),
-  tokenFile: optionalText(
-    "token-file",
-    "FILE",
-    "The file whose first line is the token. Default: $EFFECT_AGENT_TOKEN"
-  ),
-  json: is("json", "Write JSON")
-}
+const reached = { url, tokenFile, json: is("json", "Write JSON") }
 const run = Argument.String("run").pipe(Argument.withDescription("The id of the run, or its beginning"))
 const reason = optionalText("reason", "TEXT", "The reason, which the events of the run show")
 

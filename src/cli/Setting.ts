@@ -6,6 +6,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { UsageError } from "./ExitCode.ts"
 import * as Source from "./Source.ts"
 import * as StoreAddress from "./StoreAddress.ts"
@@ -187,3 +188,27 @@ export const list = <A>(
     ),
     json: Schema.Union([Schema.String, Schema.Array(Schema.String)])
   })
+
+interface ToFlag extends Struct.Lambda {
+  <A>(setting: Setting<A>): Flag.Flag<Given<A>>
+  readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? Flag.Flag<Given<A>> : never
+}
+
+/** The flag of each setting of a table. */
+export const toFlag = Struct.lambda<ToFlag>(({ parameter }) => parameter)
+
+interface ToAbsent extends Struct.Lambda {
+  <A>(setting: Setting<A>): Given<A>
+  readonly "~lambda.out": this["~lambda.in"] extends Setting<infer A> ? Given<A> : never
+}
+
+/** Each setting of a table for a command that does not have it. */
+export const toAbsent = Struct.lambda<ToAbsent>(({ absent }) => absent)
+
+interface ToPick extends Struct.Lambda {
+  <A>(given: Given<A>): ReturnType<Given<A>["pick"]>
+  readonly "~lambda.out": this["~lambda.in"] extends Given<infer A> ? ReturnType<Given<A>["pick"]> : never
+}
+
+/** Picks the value of each flag of a table from the flag and the other places. */
+export const toPick = (sources: Source.Sources) => Struct.lambda<ToPick>((given) => given.pick(sources))

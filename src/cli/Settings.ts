@@ -1,12 +1,13 @@
 /** The settings of a run: those of the flags, else of the variables, of the project, of the user. */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
 import * as Configuration from "./Configuration.ts"
-import type * as DurableSettings from "./DurableSettings.ts"
 import { UsageError } from "./ExitCode.ts"
-import type { From, Picked, Sources } from "./Source.ts"
+import { flagOf, type From, type Picked, type Sources } from "./Source.ts"
+import * as ServerSettings from "./ServerSettings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import type { StoreAddress } from "./StoreAddress.ts"
 import * as Values from "./Values.ts"
@@ -38,29 +39,35 @@ export const read = Effect.fnUntraced(function* (
   return { settings, picks, place, paths, remarks, sources }
 })
 
-/** Reads the settings of a server, or those of a worker, whose runs always survive. */
-export const durable = Effect.fnUntraced(function* (
-  flags: Omit<DurableSettings.Flags, "durable"> & Partial<DurableSettings.Flags>,
-  sources: Sources
-) {
-  const lease = yield* flags.lease.pick(sources)
-  const retain = yield* flags.retain.pick(sources)
-  const unknown = yield* flags.unknown.pick(sources)
-  const isDurable =
-    flags.durable === undefined || Option.contains(valueOf(yield* flags.durable.pick(sources)), true)
-  // A configuration file also serves commands that it does not fit.
-  const isFlag = ({ found }: Picked<unknown>) => Option.exists(found, ({ from }) => from.kind === "flag")
-  for (const [name, picked] of Object.entries({ lease, retain, unknown }))
-    if (!isDurable && isFlag(picked))
-      return yield* new UsageError({ detail: `--${name} goes with --durable.` })
+/** Reads the settings of a server, of a worker, or of a command that reaches a server, with their defaults. */
+export const ofServer = Effect.fnUntraced(function* (flags: ServerSettings.Flags, sources: Sources) {
+  const picks = yield* ServerSettings.pick(flags, sources)
+  const values = Struct.map(picks, Struct.lambda<ToValue>(valueOf))
+  const isDurable = Option.contains(values.durable, true)
+  // A variable or a configuration file also serves commands that it does not fit.
+  const alone = ServerSettings.ofDurable.find((key) => !isDurable && isFlag(picks[key]))
   return {
+    ...values,
     isDurable,
-    lease: valueOf(lease),
-    retain: valueOf(retain),
-    unknown: Option.getOrElse(valueOf(unknown), () => "model" as const),
-    remarks: remarksOn({ lease, retain, unknown })
+    /** A flag that goes with `--durable`, which is not there. */
+    alone: alone === undefined ? undefined : flagOf(alone),
+    host: Option.getOrElse(values.host, () => "127.0.0.1"),
+    port: Option.getOrElse(values.port, () => 4111),
+    clusterHost: Option.getOrElse(values.clusterHost, () => "127.0.0.1"),
+    allowHost: Option.getOrElse(values.allowHost, () => []),
+    allowOrigin: Option.getOrElse(values.allowOrigin, () => []),
+    allowHeader: Option.getOrElse(values.allowHeader, () => []),
+    exposeHeader: Option.getOrElse(values.exposeHeader, () => []),
+    proxyModel: Option.getOrElse(values.proxyModel, () => []),
+    sessionModel: Option.getOrElse(values.sessionModel, () => []),
+    grace: Option.getOrElse(values.grace, () => Duration.seconds(10)),
+    unknown: Option.getOrElse(values.unknown, () => "model" as const),
+    remarks: remarksOn(picks)
   }
 })
+
+/** The settings of a server that apply. */
+export type OfServer = Effect.Success<ReturnType<typeof ofServer>>
 
 /** The flags that name the place of sessions. */
 export type PlaceFlags = Pick<SettingTable.Flags, "cwd" | "sessionDir" | "store">

@@ -7,6 +7,7 @@ import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
 import * as ExitCode from "./ExitCode.ts"
 
 /** A signal, or `closed` if the reader of stdout is gone. */
@@ -18,6 +19,8 @@ export class Signals extends Context.Service<
     readonly ending: Effect.Effect<Ending>
     /** Sets the milliseconds for an orderly end. Default: a second. */
     readonly patience: (millis: number) => Effect.Effect<void>
+    /** Makes SIGHUP an item of a queue, in place of an end. At a terminal it still ends the program, which would outlive its terminal. */
+    readonly hangUps: Effect.Effect<Queue.Dequeue<void>>
   }
 >()("effect-agent/cli/Signals") {}
 
@@ -50,11 +53,17 @@ const listen = (): Signals["Service"] => {
   }
   process.on("SIGINT", on("SIGINT"))
   process.on("SIGTERM", on("SIGTERM"))
-  process.on("SIGHUP", on("SIGHUP"))
+  let hangUp: () => void = on("SIGHUP")
+  process.on("SIGHUP", () => hangUp())
   process.stdout.on("error", on("closed"))
   process.stderr.on("error", ignore)
   const wait = (millis: number) => Effect.sync(() => void (patience = millis))
-  return { ending: Deferred.await(ending), patience: wait }
+  const hangUps = Effect.tap(Queue.sliding<void>(1), (queue) =>
+    Effect.sync(() => {
+      if (!process.stdin.isTTY) hangUp = () => void Queue.offerUnsafe(queue, undefined)
+    })
+  )
+  return { ending: Deferred.await(ending), patience: wait, hangUps }
 }
 
 // Without stderr no complaint is possible, but the answer may still be read.

@@ -125,3 +125,33 @@ export const truth = (text: string): Option.Option<boolean> =>
 
 export const nonEmpty = (text: string): Option.Option<string> =>
   text === "" ? Option.none() : Option.some(text)
+
+/** A number of requests, and the time for them: a minute unless it is given. */
+export const rate = (
+  text: string
+): Option.Option<{ readonly requests: number; readonly window: Duration.Duration }> => {
+  const [, requests = "", time = "1m"] = /^(\d{1,9})(?:\/(.+))?$/.exec(text) ?? []
+  return Number(requests) > 0
+    ? Option.map(duration(time), (window) => ({ requests: Number(requests), window }))
+    : Option.none()
+}
+
+/** The name of a header, in lower case. */
+export const headerName = (text: string): Option.Option<string> =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(text) ? Option.some(text.toLowerCase()) : Option.none()
+
+/** An origin as browsers send it. */
+export const origin = (text: string): Option.Option<string> => {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+  return url !== null && `${url.pathname}${url.search}${url.hash}` === "/"
+    ? Option.some(url.origin)
+    : Option.none()
+}
+
+/** The name of a host, in lower case and without its port. */
+export const hostName = (text: string): Option.Option<string> => {
+  const url = text.includes("/") ? null : URL.parse(`http://${text}`)
+  return url !== null && url.hostname !== "" && `${url.username}${url.search}${url.hash}` === ""
+    ? Option.some(url.hostname)
+    : Option.none()
+}

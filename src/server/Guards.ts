@@ -17,13 +17,13 @@ import * as Hosts from "./Hosts.ts"
 import { RateLimit, type Options as RateOptions } from "./RateLimit.ts"
 import * as RouteTable from "./RouteTable.ts"
 import type { Body, Route } from "./Routes.ts"
-import { Tokens } from "./Tokens.ts"
+import * as Tokens from "./Tokens.ts"
 import type * as Redacted from "effect/Redacted"
 
 export interface Options {
-  readonly tokens: ReadonlyArray<Redacted.Redacted>
+  readonly tokens: Effect.Effect<ReadonlyArray<Redacted.Redacted>>
   readonly hosts: ReadonlyArray<string>
-  readonly origins: ReadonlyArray<string>
+  readonly cors: Cors.Cors
   readonly maxBodySize: number
   readonly rate: RateOptions | undefined
   readonly routes: ReadonlyArray<Route>
@@ -54,16 +54,12 @@ const refuse = (problem: HttpServerRespondable.Respondable, headers?: Readonly<R
 export class Guards {
   private readonly options: Options
   private readonly table: (path: string) => RouteTable.Methods
-  private readonly tokens: Tokens
   private readonly rate: RateLimit
-  private readonly isAllowed: (origin: string, host: string) => boolean
 
   constructor(options: Options) {
     this.options = options
     this.table = RouteTable.make(options.routes)
-    this.tokens = new Tokens(options.tokens)
     this.rate = new RateLimit(options.rate)
-    this.isAllowed = Cors.allowing(options.origins)
   }
 
   /** Passes a request on to the routes, or refuses it. */
@@ -74,9 +70,9 @@ export class Guards {
       const response = (yield* admitted) ?? (yield* app)
       const { origin } = request.headers
       const host = Hosts.of(request)
-      const isCross =
-        origin !== undefined && Hosts.allows(this.options.hosts, host) && this.isAllowed(origin, host)
-      return HttpServerResponse.setHeaders(response, isCross ? Cors.headers(origin) : Cors.vary)
+      const { cors, hosts } = this.options
+      const isCross = origin !== undefined && Hosts.allows(hosts, host) && cors.allows(origin, host)
+      return HttpServerResponse.setHeaders(response, isCross ? cors.headers(origin) : Cors.vary)
     }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(this.options.maxBodySize)))
 
   /** Succeeds with the whole response for a request that needs no route. */
@@ -86,13 +82,14 @@ export class Guards {
       const host = Hosts.of(request)
       if (!Hosts.allows(this.options.hosts, host)) return yield* refuse(new Problem.Misdirected({}))
       const { origin } = headers
-      if (origin !== undefined && !this.isAllowed(origin, host)) {
+      if (origin !== undefined && !this.options.cors.allows(origin, host)) {
         return yield* refuse(new Problem.OriginForbidden({}))
       }
       const path = pathOf(request.url)
       const methods = this.table(path)
       if (methods.size === 0) return yield* refuse(new Problem.NoRoute({}))
-      if (method === "OPTIONS" && origin !== undefined) return Cors.preflight([...methods.keys()])
+      if (method === "OPTIONS" && origin !== undefined)
+        return this.options.cors.preflight([...methods.keys()])
       const body = methods.get(method)
       if (body === undefined) {
         return yield* refuse(new Problem.MethodNotAllowed({}), { allow: [...methods.keys()].join(", ") })
@@ -104,8 +101,8 @@ export class Guards {
   }
 
   private authorized(authorization: string | undefined): Effect.Effect<void, Refusal> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const token = this.tokens.find(authorization)
+    return Effect.flatMap(Effect.zip(Clock.currentTimeMillis, this.options.tokens), ([now, tokens]) => {
+      const token = Tokens.find(tokens, authorization)
       if (token === undefined) {
         return refuse(new Problem.Unauthorized({}), { "www-authenticate": "Bearer" })
       }

@@ -22,7 +22,7 @@ interface Window {
 }
 
 export class RateLimit {
-  private readonly windows = new Map<number, Window>()
+  private readonly windows = new Map<string, Window>()
   private readonly options: Options | undefined
 
   constructor(options: Options | undefined) {
@@ -30,7 +30,7 @@ export class RateLimit {
   }
 
   /** Counts a request of a token at the time `now`. Returns 0, or the seconds to wait. */
-  take(token: number, now: number): number {
+  take(token: string, now: number): number {
     if (this.options === undefined) return 0
     const { requests, window = "1 minute" } = this.options
     const known = this.windows.get(token)

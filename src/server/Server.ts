@@ -52,12 +52,19 @@ export interface RateLimit {
  * @since 0.2.0
  */
 export interface Options {
-  /** The tokens, of which each request but that of `/health` has one. An empty one lets no request through. */
-  readonly tokens: ReadonlyArray<Redacted.Redacted>
+  /**
+   * The tokens, of which each request but that of `/health` has one, or an effect that gives those of the moment for each request. An empty
+   * one lets no request through.
+   */
+  readonly tokens: ReadonlyArray<Redacted.Redacted> | Effect.Effect<ReadonlyArray<Redacted.Redacted>>
   /** The names of hosts that the server answers to beside those of the loopback address. Default none. */
   readonly hosts?: ReadonlyArray<string>
   /** The origins whose pages may use the server beside its own, such as `"https://example.com"`. Default none. */
   readonly origins?: ReadonlyArray<string>
+  /** The headers that pages of another origin may send beside those of the routes, such as `"traceparent"`. Default none. */
+  readonly allowHeaders?: ReadonlyArray<string>
+  /** The headers of responses that pages of another origin may read beside those of the routes. Default none. */
+  readonly exposeHeaders?: ReadonlyArray<string>
   /** The largest body of a request in bytes. Default 10 MiB. */
   readonly maxBodySize?: number
   /** The limit on the requests of a token. Default: none. */
@@ -112,11 +119,12 @@ type App = Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Sc
 export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.Scope> =>
   Effect.gen(function* () {
     const { hosts = [], maxBodySize = 10_485_760, origins = [], rate, tokens } = options
+    const { allowHeaders = [], exposeHeaders = [] } = options
     const routes = yield* routesOf(options)
     const guards = new Guards({
-      tokens,
+      tokens: Effect.isEffect(tokens) ? tokens : Effect.succeed(tokens),
       hosts: [...Hosts.loopback, ...hosts.map(Hosts.nameOf)],
-      origins: origins.map(Cors.originOf),
+      cors: new Cors.Cors({ origins: origins.map(Cors.originOf), allowHeaders, exposeHeaders }),
       maxBodySize,
       rate,
       routes

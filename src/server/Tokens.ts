@@ -5,20 +5,12 @@ import * as Redacted from "effect/Redacted"
 
 const encoder = new TextEncoder()
 
-export class Tokens {
-  private readonly secrets: ReadonlyArray<Uint8Array>
-
-  constructor(tokens: ReadonlyArray<Redacted.Redacted>) {
-    this.secrets = tokens.map((token) => encoder.encode(Redacted.value(token)))
-  }
-
-  /** The number of the token in the header `Authorization`, `undefined` for none that is known. */
-  find(authorization = ""): number | undefined {
-    const given = encoder.encode(/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "")
-    let found: number | undefined
-    for (const [index, secret] of this.secrets.entries()) if (equal(given, secret)) found = index
-    return found
-  }
+/** The token in the header `Authorization`, `undefined` for none of the list. */
+export const find = (tokens: ReadonlyArray<Redacted.Redacted>, authorization = ""): string | undefined => {
+  const given = encoder.encode(/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "")
+  let found: string | undefined
+  for (const token of tokens.map(Redacted.value)) if (equal(given, encoder.encode(token))) found = token
+  return found
 }
 
 /** Compares in a time that depends on the length of `given` alone. An empty secret equals nothing. */

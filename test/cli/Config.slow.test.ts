@@ -50,8 +50,9 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
   it.effect("lists the settings of servers and workers", () =>
     Effect.gen(function* () {
       const { run } = setUp({
-        user: { durable: true, lease: "20s", unknown: "ask" },
-        project: { retain: "30d" }
+        user: { durable: true, lease: "20s", unknown: "ask", maxConnections: 20, allowHeader: "traceparent" },
+        // A project must not open the machine, and not remove the records of a server.
+        project: { retain: "30d", host: "0.0.0.0", tokenFile: "tokens", allowOrigin: "https://evil.example" }
       })
       const { code, stderr, stdout } = yield* run(
         ["config", "--json", "--cluster-host", "10.0.0.1", "--allow-host", "a", "--allow-host", "b"],
@@ -71,17 +72,23 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
         source: "variable",
         from: "EFFECT_AGENT_LEASE"
       })
-      // A project must not remove the records of a server.
       assert.deepStrictEqual(settings.retain, { value: null, source: "default" })
+      assert.deepStrictEqual(settings.host, { value: "127.0.0.1", source: "default" })
+      assert.deepStrictEqual(settings.tokenFile, { value: null, source: "default" })
+      assert.deepInclude(settings.maxConnections, { value: 20, source: "user" })
+      assert.deepInclude(settings.allowHeader, { value: ["traceparent"], source: "user" })
       assert.deepInclude(settings.unknown, { value: "ask", source: "user" })
-      assert.match(stderr, /config\.json does not count for retain until you trust it/)
+      assert.match(
+        stderr,
+        /config\.json does not count for host, allowOrigin, tokenFile, retain until you trust it/
+      )
       assert.deepStrictEqual(settings.clusterHost, {
         value: "10.0.0.1",
         source: "flag",
         from: "--cluster-host"
       })
       assert.deepStrictEqual(settings.healthPort, {
-        value: "4113",
+        value: 4113,
         source: "variable",
         from: "EFFECT_AGENT_HEALTH_PORT"
       })

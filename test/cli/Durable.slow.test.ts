@@ -208,14 +208,14 @@ describe("effect-agent serve --durable", () => {
         )
       )
       for (const [args, words] of [
-        [["worker", "--port", new URL(taken).port], "listen EADDRINUSE"],
-        [["worker", "--host", "203.0.113.7"], "listen EADDRNOTAVAIL"]
+        [["worker", "--cluster-port", new URL(taken).port], "listen EADDRINUSE"],
+        [["worker", "--cluster-host", "203.0.113.7"], "listen EADDRNOTAVAIL"]
       ] as const) {
         const run = await Effect.runPromise(Program.run([...args, ...store, ...model], { cwd }))
         assert.deepStrictEqual([run.code, run.stdout], [1, ""])
         assert.include(run.stderr, `effect-agent: ${words}`)
       }
-      const worker = await started(["worker", "--port", "0", ...store], cwd)
+      const worker = await started(["worker", "--cluster-port", "0", ...store], cwd)
       assert.isAbove(worker.first.port ?? 0, 0)
       assert.strictEqual((await kill(worker, "SIGTERM")).code, 0)
       await Effect.runPromise(Scope.close(scope, Exit.void))

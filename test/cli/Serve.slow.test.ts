@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtempSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { framesOf, send } from "../server/http.ts"
@@ -144,6 +146,65 @@ describe("effect-agent serve", () => {
     assert.strictEqual(port.code, 2)
   })
 
+  it("listens where its own variables or the user's file say, and takes the tokens of a changed file", async () => {
+    const home = folder()
+    const file = join(home, "tokens")
+    writeFileSync(file, secret)
+    mkdirSync(join(home, "effect-agent"))
+    writeFileSync(
+      join(home, "effect-agent/config.json"),
+      JSON.stringify({ tokenFile: file, maxConnections: 50, allowHeader: ["traceparent"] })
+    )
+    const env = {
+      XDG_CONFIG_HOME: home,
+      EFFECT_AGENT_CLUSTER_HOST: "10.0.0.9",
+      EFFECT_AGENT_HOST: "localhost"
+    }
+    const server = await serve(folder(), ["--allow-origin", "https://app.example"], { env, stdin: "open" })
+    const statusOf = async (token: string) => {
+      const answer = send(server.port, { path: "/sessions", headers: { authorization: `Bearer ${token}` } })
+      return (await Effect.runPromise(answer)).status
+    }
+    assert.strictEqual(await statusOf(secret), 200)
+    const preflight = await Effect.runPromise(
+      send(server.port, {
+        method: "OPTIONS",
+        path: "/sessions",
+        headers: { origin: "https://app.example", authorization: undefined }
+      })
+    )
+    assert.match(String(preflight.headers["access-control-allow-headers"]), /last-event-id, traceparent$/)
+    const next = "another-token-of-the-test"
+    writeFileSync(file, next)
+    server.child.kill("SIGHUP")
+    await server.says(/again, and takes 1 tokens/)
+    assert.deepStrictEqual([await statusOf(next), await statusOf(secret)], [200, 401])
+    server.child.kill("SIGTERM")
+    assert.strictEqual((await server.ended).code, 0)
+  })
+
+  it("ends at SIGTERM although connections are open: idle ones at once, others after the grace", async () => {
+    const half = "POST /sessions HTTP/1.1\r\nHost: localhost\r\n"
+    const body = `${half}Authorization: Bearer ${secret}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`
+    for (const [texts, most] of [
+      [["", half], 2_000],
+      [[body], 4_000]
+    ] as const) {
+      const server = await serve(folder(), ["--grace", "500ms"])
+      for (const text of texts) {
+        const socket = connect(server.port, "127.0.0.1").on("error", () => {})
+        await once(socket, "connect")
+        socket.write(text)
+      }
+      // A request that comes later has its answer when the texts have come.
+      await ask(server.port, "/health")
+      const begun = performance.now()
+      server.child.kill("SIGTERM")
+      assert.strictEqual((await server.ended).code, 0)
+      assert.isBelow(performance.now() - begun, most)
+    }
+  }, 30_000)
+
   it("serves with the settings of durable runs that a variable or a file has, without --durable", async () => {
     const server = await serve(folder(), [], {
       env: { EFFECT_AGENT_RETAIN: "30d", EFFECT_AGENT_UNKNOWN: "ask" }
@@ -165,6 +226,8 @@ describe("effect-agent serve", () => {
       ["--lease", "20s"],
       ["--cluster-port", "4200"],
       ["--cluster-host", "10.0.0.1"],
+      ["--port", "99999"],
+      ["--allow-header", "a b"],
       ["--allow-origin", "chat.example"],
       ["--allow-host", "https://agent.example"],
       ["--proxy-model", "no-such/model"],
