@@ -1,5 +1,6 @@
 /** The MCP servers of `--mcp-config`. */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -70,10 +71,14 @@ export const joinAll = (tools: ToolRegistry["Service"], servers: ReadonlyArray<C
 const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model: string) {
   const { deny, only, required = false, sampling = false, timeout, trustHints } = entry
   const server = yield* serverOf(name, entry)
+  const waiting = yield* Effect.forkChild(Effect.delay(notice(waits(name)), "3 seconds"))
   const client = yield* McpClient.connect(name, server, {
     required,
     ...(sampling ? { sampling: { model } } : {})
-  }).pipe(Effect.mapError((error) => new UsageError({ detail: wordsOf(error) })))
+  }).pipe(
+    Effect.mapError((error) => new UsageError({ detail: wordsOf(error) })),
+    Effect.ensuring(Fiber.interrupt(waiting))
+  )
   const options: McpTools.Options = {
     resources: true,
     leftOut: yield* noticing,
@@ -87,6 +92,9 @@ const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model
   const made: Connected = { client, options }
   return made
 })
+
+const waits = (server: string): string =>
+  `The MCP server ${server} has not answered yet: the program waits for it, at most 30 seconds (--no-mcp: without servers).`
 
 const wordsOf = ({ message, stderr }: McpClient.McpError): string =>
   stderr === undefined ? message : `${message}. Its last line on stderr: ${stderr.split("\n").at(-1) ?? ""}`

@@ -1,14 +1,21 @@
 /**
  * Whatever was thrown or failed with, in words for models and events: never a stack, never what is secret by its name.
  */
+import * as Cause from "effect/Cause"
 import * as Predicate from "effect/Predicate"
 
 export const of = (failure: unknown): string => {
   try {
-    return messageOf(failure).replaceAll(frames, "")
+    return messageOf(failure).replaceAll(/\n[^\S\n]+at [^\n]*:\d+:\d+\)?/g, "")
   } catch {
     return "It failed with something that cannot be read"
   }
+}
+
+/** A cause for a log: the start of its text, if that is so long that it would fill the log. */
+export const forLog = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> | string => {
+  const text = Cause.pretty(cause)
+  return text.length > 10_000 ? `${text.slice(0, 10_000)} … (${text.length} characters)` : cause
 }
 
 const messageOf = (failure: unknown): string => {
@@ -20,8 +27,6 @@ const messageOf = (failure: unknown): string => {
     ? String(failure)
     : (JSON.stringify(failure, unlessSecret) ?? String(failure))
 }
-
-const frames = /\n[^\S\n]+at [^\n]*:\d+:\d+\)?/g
 
 const unlessSecret = (key: string, value: unknown): unknown => (secret.test(key) ? undefined : value)
 

@@ -85,10 +85,10 @@ const misused = (tool: Tool.Any, returned: string, advice: string): Effect.Effec
   return logged(Effect.logError(`${fault} ${advice}`), Output.failure(fault))
 }
 
-/** The model reads the first line of a defect; the log has all of it. */
+/** The model reads the first line of a defect; the log has its stack. */
 const died = (tool: Tool.Any, defect: unknown): Effect.Effect<Executed> =>
   logged(
-    Effect.logError(`Tool ${tool.name} died`, Cause.die(defect)),
+    Effect.suspend(() => Effect.logError(`Tool ${tool.name} died`, FailureText.forLog(Cause.die(defect)))),
     executed(Output.failure(`Tool ${tool.name} failed unexpectedly: ${FailureText.firstLine(defect)}`))
   )
 

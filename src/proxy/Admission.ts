@@ -41,7 +41,7 @@ export class InvalidBody extends TaggedError<InvalidBody>()("InvalidBody", {
 
 /**
  * The request for a model of the list, by the id of the list: `"gpt-5.4-mini"` stands for `"openai/gpt-5.4-mini"` if that is the only model of
- * this name. Members for vendors must not name another model, since they replace those of the provider.
+ * this name. Members for vendors must name no model but those that the list has of this vendor, since they replace those of the provider.
  */
 export const admit = (
   request: ModelRequest,
@@ -56,13 +56,17 @@ export const admit = (
     const detail = "The server takes no headers for its vendors from clients"
     return Result.fail(new ModelForbidden({ model: request.model, detail }))
   }
-  const other = otherModel(request, models)
+  const ofVendor = models.filter((id) => vendorOf(id) === vendorOf(model))
+  const other = otherModel(request, ofVendor)
   if (other !== undefined) {
     const detail = `The server does not take ${JSON.stringify(other)} in members for vendors, which would name another model`
     return Result.fail(new ModelForbidden({ model: request.model, detail }))
   }
   return Result.succeed(model === request.model ? request : { ...request, model })
 }
+
+/** The provider in an id such as `openai/gpt-5`, which takes members for vendors. */
+const vendorOf = (id: string): string => id.slice(0, id.indexOf("/") + 1)
 
 const known = (model: string, models: ReadonlyArray<string>): string | undefined => {
   if (models.includes(model)) return model

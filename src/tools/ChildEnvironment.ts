@@ -158,17 +158,19 @@ const harmless: ReadonlySet<string> = new Set([
 const secretName = new RegExp(
   [
     "(?:^|_)(?:KEYS?|TOKENS?|PAT|JWT|PASS|AUTH|BEARER|COOKIES?|CREDS?|DSN|HEADERS|WEBHOOK)(?:_|$)",
-    "(?:KEY|TOKEN|_PWD)$",
+    "(?:^|_)(?:PW|PIN|OTP|TOTP|SALT|MNEMONIC|UNSEAL|P12|PFX)(?:_|$)|(?:RECOVERY|BACKUP)_CODES?$|SEED_PHRASE",
+    "(?:KEY|TOKEN|_PWD)$|^(?:SESSION|SESSIONID|SESSION_ID)$",
     "PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|APIKEY|AUTHORIZATION|CONNECTION_STRING"
   ].join("|")
 )
 
-// A password or a key in a URL, a bearer token, the first line of a private key, a signed token (JWT).
+// A password or a key in a URL, a bearer token, user and password in base64, the first line of a private key, a signed token (JWT).
 const secretValue = new RegExp(
   [
     ":\\/\\/[^\\s/:@]*:[^\\s/@]+@",
     ":\\/\\/\\S*[?&][\\w-]*(?:[Kk]ey|KEY|[Ss]ig|[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]uth)[\\w-]*=[^&\\s]{8}",
     "\\bBearer\\s+\\S{8}",
+    "\\bBasic\\s+(?=\\S*[A-Z0-9=])[A-Za-z0-9+/]{8}",
     "-----BEGIN [A-Z ]*PRIVATE KEY",
     "^eyJ[\\w-]+\\.eyJ"
   ].join("|")

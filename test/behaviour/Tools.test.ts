@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Latch, Layer, Ref, Schema } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Latch, Layer, Logger, Ref, Schema } from "effect"
 import { Hook, Loop, Message, RunOptions, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
@@ -11,6 +11,25 @@ const calls = (...names: ReadonlyArray<string>) =>
 const done = ScriptedProvider.text("done")
 
 describe("Tools", () => {
+  it.effect("F152 a defect with a stack that would fill the log is logged in part", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ cause, message }) => {
+        logged.push(String([message, ...(Cause.isCause(cause) ? [Cause.pretty(cause)] : [])]))
+      })
+      const deep = new Error("deep")
+      deep.stack = `Error: deep${"\n    at a (/b.js:1:2)".repeat(30_000)}`
+      const tool = Tool.make({ name: "deep", description: "", execute: () => Effect.die(deep) })
+      yield* play([calls("deep"), done], { tools: [tool] }).pipe(
+        Effect.provide(Logger.layer([logger], { mergeWithExisting: false }))
+      )
+      const all = logged.join("")
+      assert.include(all, "Tool deep died")
+      assert.include(all, "at a (/b.js:1:2)")
+      assert.isBelow(all.length, 12_000)
+    })
+  )
+
   it.effect("T07 malformed arguments give a result with isError for that very call (rows 77, 158)", () =>
     Effect.gen(function* () {
       const { requests, view } = yield* play(

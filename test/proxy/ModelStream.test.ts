@@ -109,6 +109,19 @@ describe("ModelStream", () => {
     })
   )
 
+  it.effect("takes no member for vendors that names a model of another vendor", () =>
+    Effect.gen(function* () {
+      const decoded = (vendor: string) =>
+        ModelStream.decode(
+          { request: { ...request, model: "acme/large", options: { vendor: { acme: { model: vendor } } } } },
+          { models: ["acme/large", "acme/small", "dear/huge", "dear/large"] }
+        )
+      for (const model of ["huge", "dear/huge", "dear/large"])
+        assert.strictEqual((yield* Effect.flip(decoded(model)))._tag, "ModelForbidden", model)
+      for (const model of ["large", "small", "acme/small"]) yield* decoded(model)
+    })
+  )
+
   it.effect("tells clients nothing of a defect, and no key", () =>
     Effect.gen(function* () {
       const key = "sk-abcdefghijklmnop"

@@ -35,7 +35,19 @@ describe("ChildEnvironment", () => {
       "KEY",
       "AZURE_CONNECTION_STRING",
       "GPG_PASSPHRASE",
-      "BASIC_AUTH"
+      "BASIC_AUTH",
+      "DB_PW",
+      "MYSQL_ROOT_PW",
+      "GPG_PIN",
+      "OTP_SEED",
+      "SALT",
+      "MNEMONIC",
+      "WALLET_SEED_PHRASE",
+      "RECOVERY_CODE",
+      "BACKUP_CODES",
+      "SESSION",
+      "VAULT_UNSEAL",
+      "SIGNING_CERT_P12"
     ]) {
       assert.isTrue(ChildEnvironment.isSecret(name, "value"), name)
     }
@@ -57,6 +69,7 @@ describe("ChildEnvironment", () => {
       "https://host/hook?access_token=abcdefgh",
       "redis://:pass@host",
       "Authorization: Bearer abcdefgh",
+      "Basic aHVudGVyMg==",
       "eyJhbGciOi.eyJzdWIi.sig",
       "hf_abcdefgh1234"
     ]) {
@@ -82,7 +95,14 @@ describe("ChildEnvironment", () => {
       PASSENGER_APP: "x",
       HTTPS_PROXY: "http://proxy:8080",
       BASE_URL: "https://host/v1?api-version=2024-10-21&monkey=no",
-      GIT_AUTHOR_NAME: "me"
+      GIT_AUTHOR_NAME: "me",
+      XDG_SESSION_ID: "3",
+      DESKTOP_SESSION: "gnome",
+      SESSION_MANAGER: "local/host:@/tmp/.ICE-unix/1",
+      RANDOM_SEED: "7",
+      EXIT_CODE: "0",
+      COMPILER: "Visual Basic compiler",
+      LEVEL: "Basic settings only"
     }
     assert.deepStrictEqual(ChildEnvironment.make(kept), { ...kept, ...added })
   })
