@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import type { Agents } from "../server/Agents.ts"
 import * as Health from "../server/Health.ts"
@@ -184,7 +185,7 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
     forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
     known: (sessionId, idempotency) => Starting.stored({ logs, sessions }, sessionId, idempotency),
     start: (request) => Effect.andThen(ready, calls.start(request)),
-    ...reads(new History(logs, () => undefined), logs, sessions),
+    ...reads(new History(logs, (runId) => shown(local?.owed(runId))), logs, sessions),
     ...watches(calls, logs, Deferred.await(left)),
     ...requests(calls),
     drain: (grace) =>
@@ -195,6 +196,10 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
       })
   } satisfies Runs.Service
 })
+
+/** A run whose end this process has shown, and the store not. */
+const shown = (info: Payload.Run | undefined) =>
+  info === undefined ? undefined : { info, resumes: undefined }
 
 /** The requests to a run. */
 const requests = (

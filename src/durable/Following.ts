@@ -42,6 +42,9 @@ const lost = (runId: string, cause: Cause.Cause<unknown>): Stream.Stream<never> 
     ? Stream.drain(Stream.fromEffect(Effect.logWarning(`The worker of run ${runId} has failed`, cause)))
     : Stream.empty
 
+/** Whether an entry is the end of a run that stands in no other one. */
+const isEnd = (entry: Entry): boolean => entry.tag === "RunEnd" && entry.event?.path === undefined
+
 /** The pages of a run that has not ended. */
 export const live = <E>(
   logs: Logs,
@@ -52,10 +55,12 @@ export const live = <E>(
   Stream.suspend(() => {
     let last = after
     let pause: Effect.Success<typeof pace> | undefined
+    let isOver = false
     /** A worker that took the run over sends again what this one has. */
     const behind = (page: Page) => {
       const fresh = page.filter(({ position }) => position > last)
       last = fresh.at(-1)?.position ?? last
+      isOver ||= fresh.some(isEnd)
       if (fresh.length > 0) pause = undefined
       return fresh
     }
@@ -72,9 +77,11 @@ export const live = <E>(
       Effect.flatMap((found) =>
         found === undefined || found.ended !== undefined ? stored(logs, run, last) : Effect.undefined
       ),
+      // The store may refuse the end that the worker has shown.
+      Effect.map((over) => over ?? (isOver ? Stream.empty : undefined)),
       Effect.orElseSucceed(() => undefined)
     )
-    // The stream of a worker ends when the run is over, and when the worker ends or leaves the session.
+    // The stream of a worker ends when the run is over or has shown its end, and when the worker ends or leaves the session.
     return Stream.paginate(true, (isFirst: boolean) =>
       Effect.map(isFirst ? Effect.undefined : Effect.andThen(paused, rest), (over) => [
         [over ?? fromWorker],

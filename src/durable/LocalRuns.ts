@@ -3,6 +3,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Payload from "../api/Payload.ts"
 import type * as Problem from "../api/Problem.ts"
 import type { RunKey } from "../server/RunLogStore.ts"
 import type * as Runs from "../server/Runs.ts"
@@ -32,6 +33,8 @@ export interface Service {
   readonly leave: (sessionId: string) => Effect.Effect<void>
   /** The id of the run that a session has in this process. */
   readonly active: (sessionId: string) => string | undefined
+  /** A run that has ended in this process, and whose end the store has refused so far. */
+  readonly owed: (runId: string) => Payload.Run | undefined
   /** Whether tool calls of the run of a session go on in this process. */
   readonly isCalling: (sessionId: string) => boolean
   /** The ids of the messages of a session: those of each of its branches, and those that were put in its queues. */

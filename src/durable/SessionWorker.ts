@@ -33,6 +33,10 @@ const local = (options: LiveRuns.HostOptions, gate: Gate) =>
         adopt: (run) => host.adopt(run),
         leave: (sessionId) => host.leave(sessionId),
         active: (sessionId) => host.active(sessionId)?.runId,
+        owed: (runId) => {
+          const run = host.runs.get(runId)
+          return run?.isOwed === true ? run.info : undefined
+        },
         isCalling: (sessionId) => {
           const agent = host.active(sessionId) && host.conversation(sessionId).agent
           return agent !== undefined && agent.state.getUnsafe().pendingToolCalls.size > 0

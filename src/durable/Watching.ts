@@ -30,7 +30,8 @@ export const pages = (
   return Stream.paginate(true, (isFirst: boolean) =>
     Effect.map(isFirst ? Effect.succeed("here") : worker.looks.settled(sessionId, runId), (state) => [
       [Stream.suspend(() => some)],
-      state === "over" ? Option.none<boolean>() : Option.some(false)
+      // A run whose end the store refuses is here for long.
+      state === "over" || worker.local.owed(runId) !== undefined ? Option.none<boolean>() : Option.some(false)
     ])
   ).pipe(Stream.flatMap((pages) => pages))
 }

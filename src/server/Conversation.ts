@@ -1,7 +1,6 @@
 /**
  * The conversation of a session in this process: its agent while it is open, the run it has, and the runs that wait.
  */
-import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,7 +10,7 @@ import * as Stream from "effect/Stream"
 import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Problem from "../api/Problem.ts"
-import { defect } from "../internal/failureReason.ts"
+import * as FailureReason from "../internal/failureReason.ts"
 import { Served } from "../internal/served.ts"
 import type { Session, SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
@@ -21,7 +20,8 @@ import { Hold } from "./Hold.ts"
 import { IdempotencyKeys } from "./IdempotencyKeys.ts"
 import type { LiveRun, Task } from "./LiveRun.ts"
 import * as Narrowing from "./Narrowing.ts"
-import { RunLogError } from "./RunLogStore.ts"
+import type { RunLogError } from "./RunLogStore.ts"
+import * as Requesting from "./Requesting.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Taking from "./Taking.ts"
 import * as Trace from "./Trace.ts"
@@ -57,9 +57,20 @@ export class Conversation {
   }
 
   /** Waits for the end of a run that has shown it, so that the session takes the next one. */
-  readonly settled: Effect.Effect<void> = Effect.suspend(() =>
-    this.current?.log.state.isOver === true ? Deferred.await(this.current.done) : Effect.void
-  )
+  readonly settled: Effect.Effect<void> = Effect.suspend(() => this.current?.ended ?? Effect.void)
+
+  /** Whether the session takes no more of its run. */
+  private get isSpent(): boolean {
+    return this.hold?.refusal !== undefined
+  }
+
+  /** Fails while the store refuses what the session is to keep. */
+  readonly kept: Effect.Effect<void, Problem.StorageUnavailable> = Effect.suspend(() => {
+    const { current } = this
+    if (current?.isOwed !== true)
+      return this.isSpent && current !== undefined ? Requesting.held(current) : Effect.void
+    return Effect.andThen(SessionProblem.logging(current.settle), this.over(current))
+  })
 
   /** Whether nothing of it would be lost with it. */
   get isUnused(): boolean {
@@ -78,7 +89,9 @@ export class Conversation {
 
   /** Opens the session and makes its agent, unless they are. Fails with `RunNotReady` while a run of it is parked. Needs the lock. */
   readonly open: Effect.Effect<Agent.Agent, Taking.CannotOpen> = Effect.gen({ self: this }, function* () {
-    if (this.opened !== undefined) return this.opened.agent
+    yield* this.kept
+    if (this.opened !== undefined && !this.isSpent) return this.opened.agent
+    yield* this.close
     const { scope: outer, sessions } = this.host
     const scope = yield* Scope.fork(outer)
     const session = SessionProblem.opening(Scope.provide(sessions.open(this.sessionId), scope))
@@ -92,7 +105,10 @@ export class Conversation {
   /** Makes the agent of a session, and continues the runs of the session that have not ended. */
   private takeOver(opened: SessionStore.OpenSession, scope: Scope.Closeable) {
     return Effect.gen({ self: this }, function* () {
-      this.hold = new Hold(Effect.suspend(() => this.lose))
+      this.hold = new Hold(
+        Effect.suspend(() => this.lose),
+        (error) => this.current?.refuse(error)
+      )
       const session = this.hold.of(opened)
       const taken = yield* Taking.take(this.host, session, this.host.isLive)
       const made = yield* Effect.onError(this.make(session, scope, taken.session), () =>
@@ -117,7 +133,7 @@ export class Conversation {
 
   /** Takes the oldest run that waits as the current one, in one step. */
   private nextBegun(): Effect.Effect<void> | undefined {
-    if (this.opened === undefined || this.current !== undefined) return undefined
+    if (this.opened === undefined || this.isSpent || this.current !== undefined) return undefined
     const next = this.waiting.takeFirst()
     if (next === undefined) return undefined
     this.current = next[0]
@@ -212,26 +228,54 @@ export class Conversation {
   private follow(run: LiveRun, events: Stream.Stream<AgentEvent, unknown>) {
     this.current = run
     this.count++
-    const task = Effect.onExit(run.follow(events, this.host.onId), (exit) => {
-      const end = Ending.ofExit(exit)
-      const isLost = !run.isLeft && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
-      const finish = run.finish(end)
-      return Effect.andThen(isLost ? Effect.andThen(this.lose, finish) : finish, this.ended(run))
-    })
+    const onRefused = (error: RunLogError) => this.refused(run, error)
+    const task = Effect.onExit(run.follow(events, this.host.onId, onRefused), (exit) =>
+      Effect.andThen(run.finish(Ending.ofExit(exit)), this.ended(run))
+    )
     const traced = Trace.joined(run.trace, Effect.exit(task))
     const named = Effect.annotateLogs(traced, { sessionId: this.sessionId })
     return Effect.andThen(Effect.forkIn(named, this.host.scope), run.begun.await)
   }
 
-  private ended(run: LiveRun): Effect.Effect<void> {
+  /** The store has refused a write of the log of a run: the run fails, or continues where another writer has it. */
+  private refused(run: LiveRun, error: RunLogError): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.host.onEnd(run)
-      if (run.isLeft) return Effect.void
-      if (this.current === run) this.current = undefined
-      const next = this.host.mayBegin() ? this.nextBegun() : undefined
-      return Effect.andThen(run.close, next ?? Effect.andThen(this.restLater, this.afterSuspended(run)))
+      if (error.reason !== "storage") return this.lose
+      const refusal = Ending.refused(this.sessionId, error)
+      if (this.hold !== undefined) this.hold.refusal ??= refusal
+      run.refuse(refusal)
+      return Effect.void
     })
   }
+
+  /** A run has shown its end. One whose end the store has refused keeps its place until the store takes it. */
+  private ended(run: LiveRun): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!run.isOwed) return this.over(run)
+      const settled = Effect.andThen(run.settled, this.over(run))
+      return Effect.andThen(run.closeLog, Effect.asVoid(Effect.forkIn(settled, this.host.scope)))
+    })
+  }
+
+  private over(run: LiveRun): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.host.onEnd(run)
+      if (Deferred.isDoneUnsafe(run.done)) return Effect.void
+      if (this.current === run) this.current = undefined
+      const next = this.host.mayBegin() ? this.nextBegun() : undefined
+      const rest = Effect.andThen(this.restLater, this.afterSuspended(run))
+      return Effect.andThen(run.close, this.isSpent ? this.renewed : (next ?? rest))
+    })
+  }
+
+  /** Opens the session again for the runs that wait, from what the store has: the session has taken nothing of the end of its last run. */
+  private readonly renewed: Effect.Effect<void> = Effect.suspend(() => {
+    const opened = Effect.suspend(() => (this.first === undefined ? this.close : Effect.asVoid(this.open)))
+    const renewed = Effect.catch(opened, () => this.lose)
+    return Effect.asVoid(
+      Effect.forkIn(this.lock.withPermit(Effect.uninterruptible(renewed)), this.host.scope)
+    )
+  })
 
   private afterSuspended(run: LiveRun): Effect.Effect<void> {
     if (!run.log.state.isSuspended) return Effect.void
@@ -246,10 +290,11 @@ export class Conversation {
 
   /** Begins a run that waited. One that is refused fails, since its client has its id. */
   private beginNext(agent: Agent.Agent, run: LiveRun, task: Task): Effect.Effect<void> {
-    const failed = ({ message }: { readonly message: string }) =>
+    const ended = (error: FailureReason.EventError) =>
       run.log.isClosed
         ? Effect.void
-        : Effect.andThen(run.finish({ status: "failed", error: defect(message) }), this.ended(run))
+        : Effect.andThen(run.finish({ status: "failed", error }), this.ended(run))
+    const failed = ({ message }: { readonly message: string }) => ended(FailureReason.defect(message))
     const { replaces } = task
     const begin = (agent: Agent.Agent) => this.begin(run, agent, task)
     const isThere = agent.state.getUnsafe().messages.some(({ id }) => id === replaces)
@@ -258,7 +303,11 @@ export class Conversation {
       failed
     )
     const lost = Effect.suspend(() => Effect.andThen(this.lose, run.finish({ status: "cancelled" })))
-    const counted = Effect.flatMap(run.count, (mayBegin) => (mayBegin ? begun : lost))
+    const counted = Effect.matchEffect(run.count, {
+      onFailure: (error) =>
+        error.reason === "storage" ? ended(Ending.refused(this.sessionId, error)) : lost,
+      onSuccess: (mayBegin) => (mayBegin ? begun : lost)
+    })
     return Effect.asVoid(Effect.forkIn(counted, this.host.scope))
   }
 

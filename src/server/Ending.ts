@@ -8,7 +8,8 @@ import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as FailureReason from "../internal/failureReason.ts"
 import { InvalidInput } from "../internal/invalidInput.ts"
 import { RunFailed } from "../RunFailed.ts"
-import type { RunKey } from "./RunLogStore.ts"
+import { SessionError, StorageFailed } from "../Session.ts"
+import type { RunKey, RunLogError } from "./RunLogStore.ts"
 import * as Tool from "../Tool.ts"
 import * as Usage from "../Usage.ts"
 
@@ -25,14 +26,18 @@ export type End =
 /** The error of a run whose process ended. */
 export const processEnded: Error = FailureReason.defect("The process of the server ended before the run did")
 
+/** The error of a run whose log the store has refused. */
+export const refused = (sessionId: string, { detail }: RunLogError): SessionError =>
+  new SessionError({ sessionId, reason: new StorageFailed({ operation: "the log of the run", detail }) })
+
 /** The end of a run whose events stopped. */
 export const ofExit = (exit: Exit.Exit<void, unknown>): End => {
   if (Exit.isSuccess(exit))
     return { status: "failed", error: FailureReason.defect("The run ended without RunEnd") }
   if (Cause.hasInterruptsOnly(exit.cause)) return { status: "cancelled" }
   const error = Cause.squash(exit.cause)
-  const expected =
-    error instanceof RunFailed ? error.reason : error instanceof InvalidInput ? error : undefined
+  const isTyped = error instanceof InvalidInput || error instanceof SessionError
+  const expected = error instanceof RunFailed ? error.reason : isTyped ? error : undefined
   return { status: "failed", error: expected ?? FailureReason.defect(error) }
 }
 
@@ -142,8 +147,8 @@ const keyOf = ({ runId, toolCallId }: { readonly runId: string; readonly toolCal
 
 const endOf = (event: Start, isBegun: boolean): OfTag<"ToolExecutionEnd"> => {
   const text = isBegun
-    ? `The process ended while tool ${event.toolName} ran, and its end is not known. It may have had effects: check before you call it again.`
-    : "Not run: the process ended before this call began."
+    ? `The run ended while tool ${event.toolName} ran, and the end of the call is not known. It may have had effects: check before you call it again.`
+    : "Not run: the run ended before this call began."
   const outcome = isBegun ? ("unknown" as const) : ("aborted" as const)
   const result = Tool.failure(text)
   const call = Struct.omit(event, ["label", "params"])

@@ -4,7 +4,6 @@
 import * as Effect from "effect/Effect"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
-import type { LiveRun } from "./LiveRun.ts"
 import * as LogLine from "./LogLine.ts"
 import { RunLog } from "./RunLog.ts"
 import * as RunList from "./RunList.ts"
@@ -43,12 +42,12 @@ type Reading<A, E = never> = Effect.Effect<A, E | Problem.StorageUnavailable>
 
 export class History {
   private readonly store: Service
-  private readonly live: (runId: string) => LiveRun | undefined
+  private readonly live: (runId: string) => Known | undefined
   /** Runs whose logs are complete: they are read once. */
   private readonly ended = new Map<string, Known>()
 
   /** `live`: a run that this process has. */
-  constructor(store: Service, live: (runId: string) => LiveRun | undefined) {
+  constructor(store: Service, live: (runId: string) => Known | undefined) {
     this.store = store
     this.live = live
   }
@@ -58,7 +57,7 @@ export class History {
     return Effect.suspend(() => {
       const { ended, parked, runId, sessionId } = run
       const live = this.live(runId)
-      if (live !== undefined) return Effect.succeed({ info: live.info, resumes: live.log.state.resumes })
+      if (live !== undefined) return Effect.succeed(live)
       const known = this.ended.get(runId)
       if (known !== undefined) return Effect.succeed(known)
       return Effect.map(logOf(this.store, run), ({ created, isThere, log: { state } }) => {

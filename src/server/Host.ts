@@ -48,7 +48,7 @@ export class Host {
 
   constructor(parts: Parts) {
     this.parts = parts
-    this.history = new History(parts.logs, (runId) => this.runs.get(runId))
+    this.history = new History(parts.logs, (runId) => this.runs.get(runId)?.known)
   }
 
   /** Fails while the server is about to end. */
@@ -127,10 +127,7 @@ export class Host {
 
   /** Waits for the end of a run that has shown it. */
   settled(runId: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const live = this.runs.get(runId)
-      return live?.log.state.isOver === true ? Deferred.await(live.done) : Effect.void
-    })
+    return Effect.suspend(() => this.runs.get(runId)?.ended ?? Effect.void)
   }
 
   /** A run that has not begun. */

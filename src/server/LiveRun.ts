@@ -7,6 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
+import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -14,6 +15,7 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Ending from "./Ending.ts"
 import type { Entry } from "./LogEntry.ts"
+import type { SessionError } from "../Session.ts"
 import * as LogLine from "./LogLine.ts"
 import type { Pace } from "./Pace.ts"
 import * as Request from "./Request.ts"
@@ -21,6 +23,9 @@ import { RunLog } from "./RunLog.ts"
 import { type Append, RunLogError, type RunKey, type Service as Store } from "./RunLogStore.ts"
 
 export type { Task } from "./Request.ts"
+
+/** The times between tries to store an end that the store has refused. */
+const pace = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
 
 export class LiveRun implements RunKey {
   runId: string
@@ -46,6 +51,11 @@ export class LiveRun implements RunKey {
   splice: ((event: AgentEvent) => ReadonlyArray<AgentEvent>) | undefined
   /** Watchers whose leaving cancels the run. */
   private holders = 0
+  /** Fails when the store has refused a write of the run. */
+  private readonly refusal = Deferred.makeUnsafe<never, SessionError>()
+  /** Completes when the run has shown its end and the store has refused it. */
+  private readonly owed = Deferred.makeUnsafe<void>()
+  private isComplete = false
 
   /** `stored` is the log of a run that another process has begun. */
   constructor({ runId, sessionId }: RunKey, created: number, store: Store, stored?: LogLine.StoredLog) {
@@ -58,6 +68,11 @@ export class LiveRun implements RunKey {
 
   get info(): Payload.Run {
     return this.log.state.of(this.runId, this.sessionId, this.created)
+  }
+
+  /** The run, and the one whose open turn it began with. */
+  get known() {
+    return { info: this.info, resumes: this.log.state.resumes }
   }
 
   /** Whether no event has come. */
@@ -102,11 +117,31 @@ export class LiveRun implements RunKey {
     })
   }
 
+  /** Whether the run has shown its end, which the store has refused so far. */
+  get isOwed(): boolean {
+    return Deferred.isDoneUnsafe(this.owed) && !this.isComplete
+  }
+
+  /** Whether the store has refused a write of the run, which is about to fail. */
+  get isRefused(): boolean {
+    return Deferred.isDoneUnsafe(this.refusal)
+  }
+
+  /** Ends the run: the store has refused a write of it. */
+  refuse(error: SessionError): void {
+    Deferred.doneUnsafe(this.refusal, Effect.fail(error))
+  }
+
   /**
    * Logs the events of a run as they come, and takes the id of the first one. Fails as the stream does, or if they cannot be stored.
+   * `onRefused` is called before the run stops for that.
    */
-  follow<E>(events: Stream.Stream<AgentEvent, E>, onId: (run: LiveRun) => void) {
-    return Stream.runForEachArray(events, (published) =>
+  follow<E>(
+    events: Stream.Stream<AgentEvent, E>,
+    onId: (run: LiveRun) => void,
+    onRefused: (error: RunLogError) => Effect.Effect<void>
+  ) {
+    const followed = Stream.runForEachArray(events, (published) =>
       Effect.suspend(() => {
         const some = this.splice === undefined ? published : published.flatMap(this.splice)
         if (!Arr.isReadonlyArrayNonEmpty(some)) return Effect.void
@@ -114,21 +149,25 @@ export class LiveRun implements RunKey {
           this.runId = some[0].runId
           onId(this)
         }
-        const logged = this.isCounted
+        const appended = this.isCounted
           ? Effect.andThen(this.log.append(some), this.progressed(some))
           : this.log.append(some)
+        const logged = Effect.catch(appended, (error) =>
+          Effect.andThen(
+            onRefused(error),
+            Effect.suspend(() => (this.isRefused ? Effect.never : Effect.fail(error)))
+          )
+        )
         return this.begun.isOpen() ? logged : Effect.andThen(logged, this.begun.open)
       })
     )
+    return Effect.raceFirst(followed, Deferred.await(this.refusal))
   }
 
   /** Counts a start of the run, and its progress from now on. Succeeds with whether the run may begin here. */
-  readonly count: Effect.Effect<boolean> = Effect.suspend(() => {
+  readonly count: Effect.Effect<boolean, RunLogError> = Effect.suspend(() => {
     this.isCounted = true
-    return Effect.matchEffect(this.store.begun(this), {
-      onFailure: ({ message }) => Effect.as(Effect.logWarning(message), false),
-      onSuccess: ({ parked }) => Effect.succeed(parked === undefined)
-    })
+    return Effect.map(this.store.begun(this), ({ parked }) => parked === undefined)
   })
 
   /** Notes that the run comes further with the process that has it. */
@@ -137,17 +176,46 @@ export class LiveRun implements RunKey {
     return events.some(isTurn) ? this.store.progressed(this) : Effect.void
   }
 
-  /** Ends the log: with an end of its own if the run has shown none. A log whose end cannot be stored stays open for the next process. */
+  /** Ends the log: with an end of its own if the run has shown none. Where the store refuses the end, watchers see it, and it is owed. */
   finish(end: Ending.End): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { log } = this
       if (this.isLeft) return yield* Scope.close(this.scope, Exit.void)
-      const isWhole = log.state.isOver || (yield* this.addEnd(end))
+      const now = yield* Clock.currentTimeMillis
+      const last = log.hasEnd ? [] : Ending.of(this, log.known, end, now)
+      // A store that has refused a write may hold the next one for long: watchers see the end first.
+      if (this.isRefused) log.showRefused(last)
+      else yield* Effect.catch(log.append(last), (error) => this.unkept(error))
+      log.showRefused([])
       yield* this.reported
-      if (isWhole && this.isEntered) yield* Effect.ignore(this.store.end(this), { log: true })
-      yield* Scope.close(this.scope, Exit.void)
+      if (!this.isRefused) yield* Effect.catch(this.settle, (error) => this.unkept(error))
+      if (this.isRefused) Deferred.doneUnsafe(this.owed, Effect.void)
     })
   }
+
+  private unkept(error: RunLogError): Effect.Effect<void> {
+    this.refuse(Ending.refused(this.sessionId, error))
+    return Effect.logError(error.message)
+  }
+
+  /** Stores that the log is complete, and before that what the store has refused. */
+  readonly settle: Effect.Effect<void, RunLogError> = Effect.suspend(() => {
+    if (this.isComplete) return Effect.void
+    const ended = Effect.suspend(() => (this.isEntered ? this.store.end(this) : Effect.void))
+    const done = Effect.sync(() => void (this.isComplete = true))
+    return Effect.andThen(
+      Effect.andThen(this.log.keep, ended),
+      Effect.andThen(done, Scope.close(this.scope, Exit.void))
+    )
+  })
+
+  /** Stores what is owed once the store takes it, unless this process lets go of the run, or another one has it. */
+  readonly settled: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.retry(this.settle, {
+      schedule: pace,
+      while: ({ reason }) => reason === "storage" && !this.isLeft
+    })
+  ).pipe(Effect.ignore({ log: true }))
 
   /** Warns of a failure. */
   private readonly reported = Effect.suspend(() => {
@@ -166,20 +234,12 @@ export class LiveRun implements RunKey {
     })
   })
 
-  /** Adds an end to the log, and returns whether it is stored. */
-  private addEnd(end: Ending.End): Effect.Effect<boolean> {
-    return Effect.gen({ self: this }, function* () {
-      const { log } = this
-      const last = Ending.of(this, log.events, end, yield* Clock.currentTimeMillis)
-      return yield* Effect.matchEffect(log.append(last), {
-        onFailure: ({ message }) => {
-          log.showUnstored(last)
-          return Effect.as(Effect.logError(message), false)
-        },
-        onSuccess: () => Effect.succeed(true)
-      })
-    })
-  }
+  /** Waits for the end of a run that has shown it, unless the store refuses it. */
+  readonly ended: Effect.Effect<void> = Effect.suspend(() =>
+    this.log.state.isOver
+      ? Effect.raceFirst(Deferred.await(this.done), Deferred.await(this.owed))
+      : Effect.void
+  )
 
   /** Waits until the run does nothing before a person acts, has ended, or has gone from this process. */
   readonly rested = Effect.suspend(() =>
@@ -213,8 +273,13 @@ export class LiveRun implements RunKey {
 
   /** Ends the watchers that have read all. */
   readonly close = Effect.suspend(() => {
-    this.log.close()
     Deferred.doneUnsafe(this.done, Effect.void)
+    return this.closeLog
+  })
+
+  /** Ends the watchers of a run that has shown its end. */
+  readonly closeLog = Effect.suspend(() => {
+    this.log.close()
     return this.begun.open
   })
 

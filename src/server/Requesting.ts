@@ -20,13 +20,14 @@ const kept = (
     ({ message }) => new Problem.StorageUnavailable({ detail: message })
   )
 
-/** Fails if the session has refused what the agent wrote: another process has the run. */
+/** Fails if the session has refused what the agent wrote: another process has the run, or it fails. */
 export const held = (run: LiveRun): Effect.Effect<void, Problem.StorageUnavailable> =>
-  Effect.suspend(() =>
-    run.isLeft
-      ? new Problem.StorageUnavailable({ detail: "This process has let go of the run." })
+  Effect.suspend(() => {
+    if (run.isLeft) return new Problem.StorageUnavailable({ detail: "This process has let go of the run." })
+    return run.isRefused
+      ? new Problem.StorageUnavailable({ detail: "The store has refused a write of the run, which fails." })
       : Effect.void
-  )
+  })
 
 /** Waits until the agent has begun the run, or this process has it no longer. */
 const begun = (agent: Agent.Agent, run: LiveRun): Effect.Effect<void> => {

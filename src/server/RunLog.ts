@@ -23,6 +23,12 @@ const reservation = 1024
 const pageEntries = 256
 const pageSize = 262_144
 
+/** The lines of entries. Deltas have none. */
+const linesOf = (entries: ReadonlyArray<LogEntry>): Array<string> =>
+  entries.flatMap((entry) =>
+    entry.tag === "MessageDelta" ? [] : [LogLine.event(entry.position, entry.text)]
+  )
+
 export class RunLog {
   readonly state = new RunState()
   /** All but the deltas. */
@@ -34,6 +40,10 @@ export class RunLog {
   /** Opened by the next append. */
   private changed = Latch.makeUnsafe()
   private isAwaited = false
+  /** The entries that the store has refused, which no watcher has seen. */
+  private refused: ReadonlyArray<LogEntry> = []
+  /** The last entries, which the store has refused so far. */
+  private owed: ReadonlyArray<LogEntry> = []
   private readonly store: Append
 
   constructor(store: Append, stored?: LogLine.StoredLog) {
@@ -60,13 +70,22 @@ export class RunLog {
     return this.after(0, Infinity).flatMap(({ event }) => event ?? [])
   }
 
+  /** Whether the run has published its end. */
+  get hasEnd(): boolean {
+    const isEnd = ({ event: { _tag, path } }: LogEntry) => _tag === "RunEnd" && path === undefined
+    return this.state.isOver || this.refused.some(isEnd)
+  }
+
+  /** The events at hand, and those that the store has refused. */
+  get known(): ReadonlyArray<AgentEvent> {
+    return [...this.events, ...this.refused.map(({ event }) => event)]
+  }
+
   /** Stores events, then shows them to the watchers. */
   append(events: ReadonlyArray<AgentEvent>): Effect.Effect<void, RunLogError> {
     return Effect.suspend(() => {
-      const added = events.map((event) => new LogEntry(++this.last, event))
-      const lines = added.flatMap((entry) =>
-        entry.tag === "MessageDelta" ? [] : [LogLine.event(entry.position, entry.text)]
-      )
+      const added = this.placed(events)
+      const lines = linesOf(added)
       if (this.last > this.reserved) {
         this.reserved = this.last + reservation
         lines.unshift(LogLine.reserved(this.reserved))
@@ -76,14 +95,33 @@ export class RunLog {
         return Effect.void
       }
       const show = Effect.sync(() => this.show(added))
-      return Effect.andThen(this.store(lines), show)
+      const refuse = Effect.sync(() => void (this.refused = [...this.refused, ...added]))
+      return Effect.tapError(Effect.andThen(this.store(lines), show), () => refuse)
     })
   }
 
-  /** Shows events that could not be stored, as the last ones. */
-  showUnstored(events: ReadonlyArray<AgentEvent>): void {
-    this.show(events.map((event) => new LogEntry(++this.last, event)))
+  private placed(events: ReadonlyArray<AgentEvent>): ReadonlyArray<LogEntry> {
+    return events.map((event) => new LogEntry(++this.last, event))
   }
+
+  /** Shows the events that the store has refused, and the last ones. `keep` is to store them. */
+  showRefused(events: ReadonlyArray<AgentEvent>): void {
+    const added = [...this.refused, ...this.placed(events)]
+    this.owed = [...this.owed, ...added]
+    this.refused = []
+    this.show(added)
+  }
+
+  /** Stores what the store has refused. The last event alone, which ends the log, if the store refuses what is before it again. */
+  readonly keep: Effect.Effect<void, RunLogError> = Effect.suspend(() => {
+    const { owed } = this
+    if (owed.length === 0) return Effect.void
+    const all = Effect.catch(this.store(linesOf(owed)), () => this.store(linesOf(owed.slice(-1))))
+    return Effect.andThen(
+      all,
+      Effect.sync(() => void (this.owed = []))
+    )
+  })
 
   /** Ends the watchers that have read all. */
   close(): void {

@@ -1,5 +1,5 @@
 /**
- * Waits for an SQL database that is away: one that restarts, is full, or cannot be reached.
+ * Waits for an SQL database that is away: one that restarts, or cannot be reached. One whose disk is full is not waited for.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,17 +7,15 @@ import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 
-/** Classes of PostgreSQL: connections, resources, an operator's hand, a rolled back transaction, a standby that only reads. */
-const classes = /^(?:08|53|57P|40|55P03|25006)/
-/** `SQLITE_FULL`. */
-const full = 13
+/**
+ * Classes of PostgreSQL: connections, resources but the disk, an operator's hand, a rolled back transaction, a standby that only reads.
+ */
+const classes = /^(?:08|53(?!100)|57P|40|55P03|25006)/
 
 /** Whether a statement may succeed later as it is. */
 export const isAway = ({ isRetryable, reason: { cause } }: SqlError): boolean => {
   if (isRetryable) return true
-  if (Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && classes.test(cause.code))
-    return true
-  return Predicate.hasProperty(cause, "errcode") && Number(cause.errcode) % 256 === full
+  return Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && classes.test(cause.code)
 }
 
 const pace = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])

@@ -121,17 +121,15 @@ describe("a process that is asked for sessions", () => {
 })
 
 describe("a run that waits", () => {
-  it.effect("waits on if its start cannot be counted", () =>
+  it.effect("fails if its start cannot be counted", () =>
     Effect.gen(function* () {
-      const { gate, host, logs, room, runs, sessionId } = yield* made
+      const { logs, room, runs, sessionId } = yield* made
       room.faults = 1
       const { runId } = yield* runs.start({ sessionId, prompt: "one" })
-      yield* host.leave(sessionId)
-      assert.isUndefined((yield* logs.find(runId))?.ended)
-      const over = yield* Effect.forkChild(host.adopt({ runId, sessionId }))
-      yield* Deferred.succeed(gate, undefined)
-      assert.strictEqual(yield* Fiber.join(over), "over")
-      assert.strictEqual((yield* runs.get(runId)).status, "completed")
+      yield* Stream.runDrain(yield* runs.events(runId, 0))
+      const { error, status } = yield* runs.get(runId)
+      assert.deepStrictEqual([status, error?._tag], ["failed", "SessionError"])
+      assert.isDefined((yield* logs.find(runId))?.ended)
     }).pipe(Effect.scoped)
   )
 

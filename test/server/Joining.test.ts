@@ -119,14 +119,15 @@ describe("a message with a key that joins a run", () => {
       const refused = yield* Effect.flip(sent("steer")(runs))
       assert.strictEqual(refused._tag, "StorageUnavailable")
       faulty.isOn = false
-      // The process lets go of the session first.
+      // The run fails first.
       const answer = yield* Effect.retry(
         Effect.tapError(sent("steer")(runs), () => Effect.yieldNow),
         { times: 99 }
       )
-      assert.deepStrictEqual(answer, { runId, status: "joined" })
+      assert.strictEqual(answer.status, "started")
+      assert.strictEqual((yield* runs.get(runId)).status, "failed")
       yield* Deferred.succeed(gate, undefined)
-      yield* Stream.runDrain(yield* runs.events(runId, 0))
+      yield* Stream.runDrain(yield* runs.events(answer.runId, 0))
       const { view } = yield* disk.sessions.read("s")
       const users = view.messages.filter(({ role }) => role === "user")
       assert.deepStrictEqual(users.map(Message.textOf), ["Go", "By the way."])

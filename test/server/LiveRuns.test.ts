@@ -140,7 +140,8 @@ describe("LiveRuns", () => {
       const runId = yield* Effect.gen(function* () {
         const runs = yield* Runs.Runs
         const { runId } = yield* runs.start({ sessionId: yield* session, prompt: "hi" })
-        assert.notInclude(tagsOf(yield* eventsOf(runId)), "RunEnd")
+        assert.strictEqual(tagsOf(yield* eventsOf(runId)).at(-1), "RunEnd")
+        assert.isUndefined((yield* logs.find(runId))?.ended)
         return runId
       }).pipe(Effect.provide(layer([done], {}, faulty)))
       yield* Effect.gen(function* () {
