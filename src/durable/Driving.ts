@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Semaphore from "effect/Semaphore"
 import * as Problem from "../api/Problem.ts"
-import type { RunKey, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
+import type { Service as Logs, StoredRun } from "../server/RunLogStore.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
 import type { Gate } from "./Gate.ts"
 import type { Service as LocalRuns } from "./LocalRuns.ts"
@@ -71,7 +71,7 @@ export class Driving {
 
   private driveNow(run: StoredRun) {
     const { gate, local } = this.worker
-    return gate.pass(local.adopt(run), this.isWaiting(run)).pipe(
+    return gate.pass(run.runId, local.adopt(run)).pipe(
       Effect.flatMap((how) =>
         how === "over" ? Effect.succeed(true) : Effect.as(Effect.sleep(settling), false)
       ),
@@ -79,21 +79,6 @@ export class Driving {
       Effect.catchTag("RunNotReady", (error) =>
         error.runId === run.runId ? Effect.succeed(true) : Effect.fail(error)
       )
-    )
-  }
-
-  /** Whether a run waits for a person. */
-  private isWaiting({ runId, sessionId }: RunKey) {
-    const { local } = this.worker
-    return Effect.suspend(() =>
-      local.active(sessionId) === runId ? local.runs.get(runId) : Effect.undefined
-    ).pipe(
-      Effect.map(
-        (run) =>
-          run !== undefined &&
-          (run.status === "paused" || run.pending.approvals.length + run.pending.questions.length > 0)
-      ),
-      Effect.orElseSucceed(() => false)
     )
   }
 

@@ -26,7 +26,7 @@ const local = (options: LiveRuns.HostOptions, gate: Gate) =>
       const { host, runs } = yield* LiveRuns.make({
         ...options,
         adopts: true,
-        isFull: () => gate.isFull
+        places: gate
       })
       return LocalRuns.of({
         runs,

@@ -123,17 +123,22 @@ export class Conversation {
         taken.current.begun.openUnsafe()
         yield* this.resume(taken.current, made.agent)
       }
-      if (this.host.mayBegin()) yield* this.beginWaiting
+      yield* this.beginWaiting
       return made
     })
   }
 
-  /** Begins the oldest run that waits, if there is no other one. Needs the lock. */
+  /** Begins the oldest run that waits, if there is no other one, and a place for it. Needs the lock. */
   readonly beginWaiting: Effect.Effect<void> = Effect.suspend(() => this.nextBegun() ?? Effect.void)
 
+  /** Begins the oldest run that waits, if there is no other one. Needs the lock. */
+  readonly beginAdopted: Effect.Effect<void> = Effect.suspend(() => this.nextBegun(true) ?? Effect.void)
+
   /** Takes the oldest run that waits as the current one, in one step. */
-  private nextBegun(): Effect.Effect<void> | undefined {
+  private nextBegun(isAdopted = false): Effect.Effect<void> | undefined {
     if (this.opened === undefined || this.isSpent || this.current !== undefined) return undefined
+    const { first } = this.waiting
+    if (first === undefined || !(isAdopted || this.host.mayBegin(first.runId))) return undefined
     const next = this.waiting.takeFirst()
     if (next === undefined) return undefined
     this.current = next[0]
@@ -149,6 +154,7 @@ export class Conversation {
   release(): void {
     if (this.hold !== undefined) this.hold.isOver = true
     this.current?.leave()
+    if (this.current !== undefined) this.host.places?.leave(this.current.runId)
     this.waiting.leave()
   }
 
@@ -180,6 +186,9 @@ export class Conversation {
         Scope.provide(Effect.provideService(this.host.agents.make(given), Served, true), ofAgent),
         refused
       )
+      const { places } = this.host
+      if (places !== undefined)
+        yield* Scope.provide(agent.subscribe(places.attend(), { name: "places", timeout: Infinity }), ofAgent)
       this.opened = { session, agent, ofAgent, scope }
       return this.opened
     })
@@ -260,9 +269,10 @@ export class Conversation {
   private over(run: LiveRun): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.host.onEnd(run)
+      this.host.places?.leave(run.runId)
       if (Deferred.isDoneUnsafe(run.done)) return Effect.void
       if (this.current === run) this.current = undefined
-      const next = this.host.mayBegin() ? this.nextBegun() : undefined
+      const next = this.nextBegun()
       const rest = Effect.andThen(this.restLater, this.afterSuspended(run))
       return Effect.andThen(run.close, this.isSpent ? this.renewed : (next ?? rest))
     })

@@ -12,6 +12,7 @@ import { makeRunId } from "../internal/run.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { Service as Agents } from "./Agents.ts"
 import { Conversation } from "./Conversation.ts"
+import type { Places } from "./ConversationHost.ts"
 import { History } from "./History.ts"
 import { LiveRun } from "./LiveRun.ts"
 import type { Pace } from "./Pace.ts"
@@ -30,8 +31,8 @@ export interface Parts {
   readonly cwd: string | undefined
   /** Whether the process takes runs of others only when they are named. Else it looks for them itself. */
   readonly adopts: boolean
-  /** Whether no further run may begin. Those that are adopted begin. */
-  readonly isFull: () => boolean
+  /** The places of runs. Runs that are adopted begin without one. Default: there are enough. */
+  readonly places: Places | undefined
 }
 
 /** The time that a cancelled run gets to come to its end, and that sessions get to be closed. */
@@ -64,7 +65,7 @@ export class Host {
     }
     const onSuspended = (agent: Agent, run: LiveRun) => Resuming.resumeAnswered(this, made, agent, run)
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
-    const mayBegin = () => !this.isDraining && !this.parts.isFull()
+    const mayBegin = (runId: string) => !this.isDraining && this.hasPlace(runId)
     const isLive = (runId: string) => this.runs.has(runId)
     const leave = Effect.suspend(() => this.letGo(made))
     const onRested = () => this.forgetUnused(made)
@@ -78,6 +79,11 @@ export class Host {
     })
     this.conversations.set(sessionId, made)
     return made
+  }
+
+  /** Takes a place for a run, if there is one. */
+  hasPlace(runId: string): boolean {
+    return this.parts.places?.reserve(runId) ?? true
   }
 
   /** Runs an effect while no other one opens, starts or closes in a session, to its end. */
@@ -173,7 +179,7 @@ export class Host {
         if (conversation.first === undefined) yield* conversation.close
         yield* conversation.open
       }
-      yield* conversation.beginWaiting
+      yield* conversation.beginAdopted
     })
   }
 

@@ -13,6 +13,7 @@ import { SessionStore } from "../sessions/SessionStore.ts"
 import { Agents } from "./Agents.ts"
 import * as Answers from "./Answers.ts"
 import * as Controls from "./Controls.ts"
+import type { Places } from "./ConversationHost.ts"
 import * as Health from "./Health.ts"
 import { Host, type Parts } from "./Host.ts"
 import { Pace } from "./Pace.ts"
@@ -46,8 +47,8 @@ export interface Options {
 export interface HostOptions extends Options {
   /** Whether the process takes runs of others when `adopt` names them alone. Default `false`: it looks for them itself. */
   readonly adopts?: boolean
-  /** Whether no further run may begin: then runs are queued until they are adopted. Default: they may. */
-  readonly isFull?: () => boolean
+  /** The places of runs that work at a time. A run without one is queued until it is adopted. Default: there are enough. */
+  readonly places?: Places
 }
 
 /**
@@ -102,10 +103,10 @@ export const make = Effect.fnUntraced(function* (options: HostOptions) {
   const sessions = yield* SessionStore
   const logs = yield* RunLogStore
   const { cwd, flush = "50 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
-  const { adopts = false, isFull = () => false } = options
+  const { adopts = false, places } = options
   const scope = yield* Scope.make()
   const pace = new Pace({ flush, heartbeat })
-  const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, adopts, isFull }
+  const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, adopts, places }
   const host = new Host(parts)
   yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
   if (!adopts) yield* Recovery.attend(host)

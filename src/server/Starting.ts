@@ -119,14 +119,14 @@ const entered = Effect.fnUntraced(function* (
   const run = yield* host.newRun(conversation.sessionId)
   run.trace = request.trace ?? run.trace
   const task = { ...taskOf(request), ...(run.trace === undefined ? {} : { trace: run.trace }) }
-  const hasRoom = !host.parts.isFull()
-  const isNext = hasRoom && conversation.first === undefined
+  const isNext = conversation.first === undefined && host.hasPlace(run.runId)
   const answer: Payload.Started = { runId: run.runId, status: isNext ? "started" : "queued" }
-  yield* keep(answer)
-  yield* SessionProblem.logging(run.enter(task))
+  yield* Effect.onError(Effect.andThen(keep(answer), SessionProblem.logging(run.enter(task))), () =>
+    Effect.sync(() => host.parts.places?.leave(run.runId))
+  )
   host.runs.set(run.runId, run)
   conversation.queue(run, task)
-  if (hasRoom) yield* conversation.beginWaiting
+  yield* conversation.beginWaiting
   if (isNext) yield* run.begun.await
   return answer
 })

@@ -1,9 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
+import type { AgentEvent } from "effect-agent"
 import { Gate } from "../../src/durable/Gate.ts"
 
-const busy = Effect.succeed(false)
+const base = (runId: string) => ({ runId, seq: 1, timestamp: 0 })
+const started = (runId: string): AgentEvent.AgentEvent => ({
+  ...base(runId),
+  _tag: "RunStart",
+  v: 2,
+  prompts: [],
+  model: "any",
+  continued: false
+})
+const paused = (runId: string): AgentEvent.AgentEvent => ({ ...base(runId), _tag: "RunPaused" })
+const resumed = (runId: string): AgentEvent.AgentEvent => ({ ...base(runId), _tag: "RunResumed" })
+
+const yields = Effect.repeat(Effect.yieldNow, { times: 20 })
 
 describe("Gate", () => {
   it.effect("lets as many runs work as it has places, those that came first go first", () =>
@@ -14,11 +26,11 @@ describe("Gate", () => {
       const fibers = yield* Effect.forEach(ends, (end, index) =>
         Effect.forkChild(
           gate.pass(
+            String(index),
             Effect.andThen(
               Effect.sync(() => void begun.push(index)),
               Deferred.await(end)
-            ),
-            busy
+            )
           ),
           { startImmediately: true }
         )
@@ -27,8 +39,7 @@ describe("Gate", () => {
       assert.isTrue(gate.isFull)
       for (const [index, end] of ends.entries()) {
         yield* Deferred.succeed(end, undefined)
-        yield* Effect.yieldNow
-        yield* TestClock.adjust(0)
+        yield* yields
         assert.deepStrictEqual(begun, [0, 1, 2, 3].slice(0, index + 3))
       }
       yield* Fiber.awaitAll(fibers)
@@ -36,49 +47,61 @@ describe("Gate", () => {
     })
   )
 
-  it.effect(
-    "gives the place of a run that waits for a person to another one, and takes one again behind it",
-    () =>
-      Effect.gen(function* () {
-        const gate = new Gate(1)
-        let isWaiting = true
-        let others = 0
-        const first = yield* Effect.forkChild(
-          gate.pass(
-            Effect.never,
-            Effect.sync(() => isWaiting)
-          ),
-          { startImmediately: true }
-        )
-        const other = gate.pass(
-          Effect.sync(() => void others++),
-          busy
-        )
-        const second = yield* Effect.forkChild(other, { startImmediately: true })
-        assert.strictEqual(others, 0)
-        yield* TestClock.adjust("300 millis")
-        yield* Fiber.join(second)
-        assert.strictEqual(others, 1)
-        isWaiting = false
-        yield* TestClock.adjust("300 millis")
-        assert.isTrue(gate.isFull)
-        const third = yield* Effect.forkChild(other, { startImmediately: true })
-        yield* Fiber.interrupt(first)
-        yield* Fiber.join(third)
-        assert.strictEqual(others, 2)
-        assert.isFalse(gate.isFull)
-      })
+  it.effect("lets a run that goes on behind a wait work once it has a place again", () =>
+    Effect.gen(function* () {
+      const gate = new Gate(1)
+      const isAnswered = yield* Deferred.make<void>()
+      let working = 0
+      let most = 0
+      let done = 0
+      const run = (runId: string) =>
+        Effect.gen(function* () {
+          const listen = gate.attend()
+          yield* listen(started(runId))
+          yield* listen(paused(runId))
+          yield* Deferred.await(isAnswered)
+          yield* listen(resumed(runId))
+          working++
+          most = Math.max(most, working)
+          yield* yields
+          working--
+          done++
+        })
+      const ids = ["a", "b", "c", "d", "e"]
+      const fibers = yield* Effect.forEach(ids, (id) => Effect.forkChild(gate.pass(id, run(id))))
+      yield* yields
+      assert.isFalse(gate.isFull)
+      yield* Deferred.succeed(isAnswered, undefined)
+      yield* Fiber.awaitAll(fibers)
+      assert.deepStrictEqual([most, done], [1, 5])
+    })
+  )
+
+  it.effect("gives a run one place, whatever takes it", () =>
+    Effect.gen(function* () {
+      const gate = new Gate(2)
+      assert.isTrue(gate.reserve("a"))
+      const listen = gate.attend()
+      yield* listen(started("a"))
+      yield* listen({ ...base("a"), _tag: "TurnStart", turn: 1 })
+      const first = yield* Effect.forkChild(gate.pass("a", Effect.never), { startImmediately: true })
+      assert.isFalse(gate.isFull)
+      assert.isTrue(gate.reserve("b"))
+      assert.isFalse(gate.reserve("c"))
+      yield* Fiber.interrupt(first)
+      assert.isTrue(gate.reserve("c"))
+    })
   )
 
   it.effect("keeps no place for a run that leaves the queue", () =>
     Effect.gen(function* () {
       const gate = new Gate(1)
-      const first = yield* Effect.forkChild(gate.pass(Effect.never, busy), { startImmediately: true })
-      const second = yield* Effect.forkChild(gate.pass(Effect.never, busy), { startImmediately: true })
+      const first = yield* Effect.forkChild(gate.pass("a", Effect.never), { startImmediately: true })
+      const second = yield* Effect.forkChild(gate.pass("b", Effect.never), { startImmediately: true })
       yield* Fiber.interrupt(second)
       yield* Fiber.interrupt(first)
       assert.isFalse(gate.isFull)
-      assert.strictEqual(yield* gate.pass(Effect.succeed(1), busy), 1)
+      assert.strictEqual(yield* gate.pass("c", Effect.succeed(1)), 1)
     })
   )
 })

@@ -6,7 +6,7 @@ import { Agents, RunLogStore } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as LiveRuns from "../../src/server/LiveRuns.ts"
-import { stores } from "./host.ts"
+import { placesOf, stores } from "./host.ts"
 import { gated } from "./runsContract.ts"
 
 /** A process that takes runs, and has room while `room.isFull` is false. The first `room.faults` starts cannot be counted. */
@@ -40,7 +40,7 @@ const made = Effect.gen(function* () {
   )
   const context = yield* Layer.build(Layer.merge(agents, places))
   const { host, runs } = yield* Effect.provideContext(
-    LiveRuns.make({ flush: 0, adopts: true, isFull: () => room.isFull }),
+    LiveRuns.make({ flush: 0, adopts: true, places: placesOf(() => room.isFull) }),
     context
   )
   const sessionId = yield* runs.createSession({ sessionId: "s" })

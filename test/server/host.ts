@@ -5,6 +5,7 @@ import { Agent, Approval, Tool } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
+import type { Places } from "../../src/server/ConversationHost.ts"
 
 export interface Setup {
   readonly tools?: ReadonlyArray<Tool.Runnable>
@@ -23,6 +24,13 @@ export const stores = Effect.gen(function* () {
     Layer.succeed(SessionStore.SessionStore, sessions),
     Layer.succeed(RunLogStore.RunLogStore, logs)
   )
+})
+
+/** Places of runs of which there are enough, or none. */
+export const placesOf = (isFull: () => boolean): Places => ({
+  reserve: () => !isFull(),
+  leave: () => {},
+  attend: () => () => Effect.void
 })
 
 /** A server in this process. Its watchers do not wait for more. */

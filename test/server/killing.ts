@@ -4,6 +4,7 @@ import { Agent, Approval, type Message, type RunOptions, type Session, Tool } fr
 import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider, Step } from "effect-agent/testing"
+import { placesOf } from "./host.ts"
 
 /** Counts the writes of a process. */
 export class Life {
@@ -206,7 +207,7 @@ export const hostOf = (world: World, disk: Disk, isFull = () => false) =>
     const context = yield* Layer.build(
       Layer.mergeAll(world.agents(world), storesOf(disk, new Life(Infinity)))
     )
-    return yield* Effect.provide(LiveRuns.make({ flush: 0, adopts: true, isFull }), context)
+    return yield* Effect.provide(LiveRuns.make({ flush: 0, adopts: true, places: placesOf(isFull) }), context)
   })
 
 /** A process: its runs, on the stores of a disk, until its life is over. */
