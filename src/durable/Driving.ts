@@ -50,7 +50,8 @@ export class Driving {
         Effect.tapError((error) => Effect.logWarning(`Run ${runId} waits`, error)),
         Effect.retry(Schedule.spaced(settling)),
         Effect.orDie,
-        Effect.repeat({ until: (isOver) => isOver, schedule: Schedule.spaced("100 millis") })
+        Effect.repeat({ until: (isOver) => isOver, schedule: Schedule.spaced("100 millis") }),
+        Effect.annotateLogs({ runId, sessionId: this.sessionId })
       )
     )
   }

@@ -37,10 +37,11 @@ export const ended = (
   )
 
 /** The end of the stream of a worker: another one has the session now, or will have it. */
-const lost = (runId: string, cause: Cause.Cause<unknown>): Stream.Stream<never> =>
-  Cause.hasDies(cause)
-    ? Stream.drain(Stream.fromEffect(Effect.logWarning(`The worker of run ${runId} has failed`, cause)))
-    : Stream.empty
+const lost = ({ runId, sessionId }: RunKey, cause: Cause.Cause<unknown>): Stream.Stream<never> => {
+  if (!Cause.hasDies(cause)) return Stream.empty
+  const logged = Effect.logWarning(`The worker of run ${runId} has failed`, cause)
+  return Stream.drain(Stream.fromEffect(Effect.annotateLogs(logged, { runId, sessionId })))
+}
 
 /** Whether an entry is the end of a run that stands in no other one. */
 const isEnd = (entry: Entry): boolean => entry.tag === "RunEnd" && entry.event?.path === undefined
@@ -66,7 +67,7 @@ export const live = <E>(
     }
     const fromWorker = Stream.suspend(() => watch(last)).pipe(
       Stream.map((page) => behind(page.map((entry) => new WireEntry(entry)))),
-      Stream.catchCause((cause) => lost(run.runId, cause))
+      Stream.catchCause((cause) => lost(run, cause))
     )
     const paused = Effect.gen(function* () {
       pause ??= yield* pace

@@ -26,21 +26,22 @@ const make = (worker: Driving.Worker) =>
     const driving = new Driving.Driving(sessionId, worker, () => sharding.hasShardId(shardId))
     const drive = yield* driver(worker, sessionId)
     const requests = new SessionRequests(sessionId, worker, driving, drive)
+    const named = Effect.annotateLogs({ sessionId })
     return SessionEntity.of({
-      Start: ({ payload }) => requests.start(payload),
-      Steer: ({ payload }) => requests.send("steer", payload),
-      FollowUp: ({ payload }) => requests.send("followUp", payload),
-      Pause: ({ payload }) => requests.control("pause", payload),
-      Resume: ({ payload }) => requests.resume(payload),
-      Cancel: ({ payload }) => requests.control("cancel", payload),
-      Approve: ({ payload }) => requests.approve(payload),
-      Answer: ({ payload }) => requests.answer(payload),
+      Start: ({ payload }) => named(requests.start(payload)),
+      Steer: ({ payload }) => named(requests.send("steer", payload)),
+      FollowUp: ({ payload }) => named(requests.send("followUp", payload)),
+      Pause: ({ payload }) => named(requests.control("pause", payload)),
+      Resume: ({ payload }) => named(requests.resume(payload)),
+      Cancel: ({ payload }) => named(requests.control("cancel", payload)),
+      Approve: ({ payload }) => named(requests.approve(payload)),
+      Answer: ({ payload }) => named(requests.answer(payload)),
       Drive: ({ payload: { runId } }) => Effect.andThen(driving.drive(runId), worker.looks.wake(runId)),
       Watch: ({ payload: { after, runId } }) => Watching.pages(worker, sessionId, runId, after),
-      Create: ({ payload }) => requests.create(payload),
-      Fork: ({ payload }) => requests.fork(payload),
-      Update: ({ payload }) => requests.update(payload),
-      Remove: () => requests.remove()
+      Create: ({ payload }) => named(requests.create(payload)),
+      Fork: ({ payload }) => named(requests.fork(payload)),
+      Update: ({ payload }) => named(requests.update(payload)),
+      Remove: () => named(requests.remove())
     })
   })
 

@@ -173,7 +173,7 @@ export class Conversation {
   /** Lets go of the session in a fiber of its own: the store refuses a write. */
   private readonly lose: Effect.Effect<void> = Effect.suspend(() => {
     this.release()
-    return Effect.asVoid(Effect.forkIn(this.host.leave, this.host.scope))
+    return this.forked(this.host.leave)
   })
 
   /** Makes the agent of a session where the session stands. `state`: the session as the agent continues it. */
@@ -242,8 +242,13 @@ export class Conversation {
       Effect.andThen(run.finish(Ending.ofExit(exit)), this.ended(run))
     )
     const traced = Trace.joined(run.trace, Effect.exit(task))
-    const named = Effect.annotateLogs(traced, { sessionId: this.sessionId })
-    return Effect.andThen(Effect.forkIn(named, this.host.scope), run.begun.await)
+    return Effect.andThen(this.forked(traced, { runId: run.runId }), run.begun.await)
+  }
+
+  /** Runs an effect in a fiber of its own, whose lines in the log name the session. */
+  private forked<A>(effect: Effect.Effect<A>, names: { readonly runId?: string } = {}): Effect.Effect<void> {
+    const named = Effect.annotateLogs(effect, { sessionId: this.sessionId, ...names })
+    return Effect.asVoid(Effect.forkIn(named, this.host.scope))
   }
 
   /** The store has refused a write of the log of a run: the run fails, or continues where another writer has it. */
@@ -262,7 +267,7 @@ export class Conversation {
     return Effect.suspend(() => {
       if (!run.isOwed) return this.over(run)
       const settled = Effect.andThen(run.settled, this.over(run))
-      return Effect.andThen(run.closeLog, Effect.asVoid(Effect.forkIn(settled, this.host.scope)))
+      return Effect.andThen(run.closeLog, this.forked(settled, { runId: run.runId }))
     })
   }
 
@@ -282,9 +287,7 @@ export class Conversation {
   private readonly renewed: Effect.Effect<void> = Effect.suspend(() => {
     const opened = Effect.suspend(() => (this.first === undefined ? this.close : Effect.asVoid(this.open)))
     const renewed = Effect.catch(opened, () => this.lose)
-    return Effect.asVoid(
-      Effect.forkIn(this.lock.withPermit(Effect.uninterruptible(renewed)), this.host.scope)
-    )
+    return this.forked(this.lock.withPermit(Effect.uninterruptible(renewed)))
   })
 
   private afterSuspended(run: LiveRun): Effect.Effect<void> {
@@ -295,7 +298,7 @@ export class Conversation {
         ? this.host.onSuspended(this.opened.agent, run)
         : Effect.void
     )
-    return Effect.asVoid(Effect.forkIn(this.lock.withPermit(Effect.uninterruptible(after)), this.host.scope))
+    return this.forked(this.lock.withPermit(Effect.uninterruptible(after)))
   }
 
   /** Begins a run that waited. One that is refused fails, since its client has its id. */
@@ -318,7 +321,7 @@ export class Conversation {
         error.reason === "storage" ? ended(Ending.refused(this.sessionId, error)) : lost,
       onSuccess: (mayBegin) => (mayBegin ? begun : lost)
     })
-    return Effect.asVoid(Effect.forkIn(counted, this.host.scope))
+    return this.forked(counted, { runId: run.runId })
   }
 
   /** Keeps a run until the one before it has ended. */
@@ -342,7 +345,7 @@ export class Conversation {
     const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
     const later = Effect.delay(this.lock.withPermit(rest), this.host.idle)
     const rested = Effect.andThen(later, Effect.sync(this.host.onRested))
-    return Effect.asVoid(Effect.forkIn(rested, this.host.scope))
+    return this.forked(rested)
   })
 
   /** Closes the agent and the session. Needs the lock, and that there is no run. */

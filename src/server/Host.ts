@@ -99,7 +99,7 @@ export class Host {
             )
           )
         )
-    )
+    ).pipe(Effect.annotateLogs({ sessionId }))
   }
 
   /** Runs an effect that may wait for the lock of a conversation, which all that wait share. */

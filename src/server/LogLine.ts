@@ -92,10 +92,12 @@ export const read = (lines: ReadonlyArray<string>): StoredLog => {
     if (line?.type === "requested" && requested?.what !== "cancel") requested = line
     if (line?.type === "reserved") last = Math.max(last, line.upTo)
     if (line?.type !== "event" || line.position <= (entries.at(-1)?.position ?? 0)) continue
-    const tag = Predicate.hasProperty(line.event, "_tag") ? String(line.event._tag) : ""
+    const tag = Predicate.hasProperty(line.event, "_tag") ? line.event._tag : undefined
+    last = Math.max(last, line.position)
+    // An event that no version has written counts for nothing, as one that a crash cut.
+    if (typeof tag !== "string") continue
     if (requested !== undefined && isFollowed(requested, tag)) requested = undefined
     entries.push(new StoredEntry(line.position, tag, line.event))
-    last = Math.max(last, line.position)
   }
   return {
     created,

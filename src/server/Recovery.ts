@@ -46,7 +46,8 @@ const take = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
     for (const run of runs)
       if (run.sessionId === sessionId) yield* Effect.ignore(Effect.scoped(end(logs, run)), { log: "Warn" })
   })
-  yield* Effect.forEach(new Set(runs.map(({ sessionId }) => sessionId)), taken, {
+  const named = (sessionId: string) => Effect.annotateLogs(taken(sessionId), { sessionId })
+  yield* Effect.forEach(new Set(runs.map(({ sessionId }) => sessionId)), named, {
     concurrency: 8,
     discard: true
   })

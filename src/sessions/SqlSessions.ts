@@ -95,10 +95,16 @@ export const listed = ({
   session_id: sessionId
 }: Pick<Stored, "bytes" | "created" | "modified" | "session_id">): StoredSession => ({
   sessionId,
-  created: Number(created),
-  modified: Number(modified),
-  bytes: Number(bytes)
+  created: numberOf(created),
+  modified: numberOf(modified),
+  bytes: numberOf(bytes)
 })
+
+/** A number of a row. SQLite keeps what others write there, also where it is none: that is the oldest time. */
+const numberOf = (value: number | bigint): number => {
+  const number = Number(value)
+  return Number.isFinite(number) ? number : 0
+}
 
 /** Makes a session, and has it open until the scope closes. */
 export const create = (database: Database, { created, cwd, sessionId }: NewSession) => {

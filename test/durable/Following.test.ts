@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Fiber, Logger, Ref, Stream } from "effect"
+import { Cause, Effect, Fiber, Logger, Ref, References, Stream } from "effect"
 import { RunLogStore } from "effect-agent/server"
 import { TestClock } from "effect/testing"
 import * as Following from "../../src/durable/Following.ts"
@@ -66,7 +66,10 @@ describe("a watcher of a run of a cluster", () => {
     Effect.gen(function* () {
       const messages: Array<string> = []
       const logger = Logger.make(
-        ({ cause, message }) => void messages.push(`${String(message)}: ${Cause.pretty(cause)}`)
+        ({ cause, fiber, message }) =>
+          void messages.push(
+            `${String(message)}: ${Cause.pretty(cause)} ${JSON.stringify(fiber.getRef(References.CurrentLogAnnotations))}`
+          )
       )
       const { looks } = yield* Effect.provide(
         watching(() => Stream.die("a bug")),
@@ -76,6 +79,10 @@ describe("a watcher of a run of a cluster", () => {
       assert.strictEqual(yield* looks, 1)
       assert.lengthOf(messages, 2)
       assert.match(messages.join(), /The worker of run r has failed.*a bug/)
+      assert.lengthOf(
+        messages.filter((line) => line.endsWith(JSON.stringify({ runId: "r", sessionId: "s" }))),
+        2
+      )
     }).pipe(Effect.provide(RunLogStore.layerMemory))
   )
 })

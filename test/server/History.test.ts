@@ -119,3 +119,23 @@ describe("the runs of a session that have ended", () => {
     })
   )
 })
+
+describe("the list of all runs", () => {
+  it.effect("is there although a line of one log is none that a version has written", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      const tags = [{ toString: 1 }, 1, null, ["RunEnd"]]
+      for (const [index, _tag] of tags.entries()) {
+        const line = JSON.stringify({ type: "event", position: 1, event: { _tag } })
+        const run = { runId: `r${index}`, sessionId: "s" }
+        yield* Effect.scoped(Effect.flatMap(logs.open(run), (append) => append([line])))
+        yield* logs.end(run)
+      }
+      const listed = yield* Effect.flatMap(Runs.Runs, (runs) => runs.listAll({})).pipe(
+        Effect.provide(layer([], {}, places))
+      )
+      assert.lengthOf(listed.items, tags.length)
+    })
+  )
+})

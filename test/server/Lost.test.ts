@@ -1,6 +1,6 @@
 /** A process that survives the refusal of a write: its run fails, or goes on with the one that has its session. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, References, Schema, Stream } from "effect"
 import { Agent, Approval, Message, type Provider, Session, Tool } from "effect-agent"
 import { Agents, RunLogStore, type Runs } from "effect-agent/server"
 import type { SessionStore } from "effect-agent/sessions"
@@ -136,6 +136,30 @@ describe("a run whose store refuses a write", () => {
       }).pipe(Effect.scoped)
     )
   }
+
+  it.effect("is named by each line of the log of the process about it", () =>
+    Effect.gen(function* () {
+      const lines: Array<readonly [string, Readonly<Record<string, unknown>>]> = []
+      const logger = Logger.make(({ fiber, message }) => {
+        lines.push([String(message), fiber.getRef(References.CurrentLogAnnotations)])
+      })
+      yield* Effect.gen(function* () {
+        const { gate, runs, state } = yield* made(yield* makeDisk)
+        const runId = yield* started(runs)
+        state.full = ["session", "log", "end"]
+        yield* Deferred.succeed(gate, undefined)
+        yield* Stream.runDrain(yield* runs.events(runId, 0))
+        yield* TestClock.adjust("10 seconds")
+        state.full = []
+        yield* TestClock.adjust("10 seconds")
+      }).pipe(Effect.provide(Logger.layer([logger])))
+      assert.isAbove(lines.length, 0)
+      assert.deepStrictEqual(
+        lines.filter(([, { sessionId }]) => sessionId !== "s").map(([message]) => message),
+        []
+      )
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("gets its end once the store writes again, without a request", () =>
     Effect.gen(function* () {

@@ -48,6 +48,17 @@ describe("lines in an SQL database", () => {
     })
   )
 
+  it.effect("are listed although another program has written no number where a time belongs", () =>
+    Effect.gen(function* () {
+      const context = yield* database
+      const storage = yield* Effect.provide(SqlSessionStore.storage, context)
+      yield* (yield* storage.create(session)).append([lineOf("first")])
+      const sql = yield* Effect.provide(SqlClient.SqlClient, context)
+      yield* sql`UPDATE effect_agent_session SET modified = 'garbage'`
+      assert.deepInclude((yield* storage.list({ cwd: "/work" }))[0], { sessionId: "s", modified: 0 })
+    })
+  )
+
   it.effect("are read by type, a megabyte at a time", () =>
     Effect.gen(function* () {
       const storage = yield* Effect.provide(SqlSessionStore.storage, yield* database)
