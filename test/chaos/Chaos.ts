@@ -22,6 +22,8 @@ export interface Options {
   /** The runs of `durable` that go on at a time on one worker, and then the numbers that are queued. */
   readonly concurrent?: number
   readonly queued?: ReadonlyArray<number>
+  /** Of the calls at which `paths` swaps once, one in so many, at random. Default: each. */
+  readonly oneIn?: number
   /** The runs of `durable` whose cost is measured. */
   readonly cost?: number
   /** Says how far it has come. */

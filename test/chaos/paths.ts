@@ -23,8 +23,11 @@ export const paths: Chaos = {
 const run = Effect.fnUntraced(function* (options: Options) {
   const tally = new Tally()
   yield* inBatches(options, "paths", (seeds) => spelled(seeds, tally))
-  yield* Effect.scoped(everySwap(tally))
-  options.say(`${tally.races} races, swapped at every call of the file system`)
+  const { oneIn = 1, seed } = options
+  yield* Effect.scoped(everySwap(tally, new Random(seed), oneIn))
+  options.say(
+    `${tally.races} races, swapped at ${oneIn === 1 ? "every call" : "some calls"} of the file system`
+  )
   const half = Math.floor(options.count / 2)
   yield* inBatches({ ...options, count: half }, "races, swapped there and back", (seeds) =>
     severalSwaps(seeds, tally)
@@ -132,12 +135,12 @@ const stage = Effect.fnUntraced(function* (tally: Tally) {
   return race
 })
 
-/** Each race with one swap, at each of the calls there are. */
-const everySwap = Effect.fnUntraced(function* (tally: Tally) {
+/** Each race with one swap, at each of the calls there are, or at one of so many. */
+const everySwap = Effect.fnUntraced(function* (tally: Tally, dice: Random, oneIn: number) {
   const race = yield* stage(tally)
   for (const each of everyRace) {
     const calls = yield* race(each, [])
-    for (let moment = 1; moment <= calls; moment++) yield* race(each, [moment])
+    for (let moment = 1; moment <= calls; moment++) if (dice.once(oneIn)) yield* race(each, [moment])
   }
 })
 

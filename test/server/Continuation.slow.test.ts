@@ -50,9 +50,9 @@ describe("a run that survives its process", () => {
         const count = whole.writes[0] ?? 0
         const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31))
         const random = new Random(seed)
-        // Each first point, with a second one: in turn one of the first writes of the process that continues it, and any one.
-        for (let kill = 1; kill <= count; kill++) {
-          const again = 1 + random.upTo(kill % 2 === 0 ? 8 : count - kill + 8)
+        // One of three first points, with a second one: one of the first writes of the process that continues it, or any one.
+        for (let kill = 1 + random.upTo(2); kill <= count; kill += 3) {
+          const again = 1 + random.upTo(random.once(2) ? 8 : count - kill + 8)
           const { entries, label, world } = yield* killed([kill, again], Effect.succeed(yield* disk)).pipe(
             Effect.tapCause(() => Effect.logError(`SEED=${seed}, killed at ${kill} and ${again}`))
           )
@@ -65,12 +65,13 @@ describe("a run that survives its process", () => {
   )
 
   it.effect(
-    "reads like it when its host leaves it at each of its events, and another one adopts it",
+    "reads like it when its host leaves it at any of its events, and another one adopts it",
     () =>
       Effect.gen(function* () {
         const whole = yield* killed([], Effect.succeed(yield* disk))
         const events = whole.entries.filter((entry) => !isDelta(entry)).length
-        for (let at = 1; at < events; at += 2) {
+        // One of three events, others each time; a failure names its event.
+        for (let at = 1 + Math.floor(Math.random() * 3); at < events; at += 3) {
           const world = new World()
           const places = yield* disk
           const label = `left at event ${at}`
