@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Fiber, Layer, type Redacted, Redacted as Secret, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Redacted, Scope, Stream } from "effect"
 import { DurableRuns } from "effect-agent/durable"
 import { NodeCluster } from "effect-agent/durable-node"
 import { Runs, SqlRunLogStore } from "effect-agent/server"
@@ -11,7 +11,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { afterAll, beforeAll } from "vitest"
+import * as Bundled from "../chaos/Bundled.ts"
+import type { Make } from "../sql/databases.ts"
 import * as Postgres from "../sql/postgres.ts"
+import { onServer } from "../sql/suites.ts"
 import { freePort } from "./ports.ts"
 import { calls } from "./agentWorker.ts"
 
@@ -22,26 +26,18 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
+/** The workers' program as one file, which starts sooner than its sources. */
+let script = ""
+
 /** Starts a worker, and succeeds when it is ready. `said`: its lines. `held`: the step of the third turn that waits for the file EFFECTS.go. */
 const worker = (url: Redacted.Redacted, effects: string, said: Array<string> = [], held = "") =>
   Effect.gen(function* () {
     const port = yield* freePort
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(
-          process.execPath,
-          [
-            "--conditions",
-            "effect-agent-source",
-            join(import.meta.dirname, "agentWorker.ts"),
-            Secret.value(url),
-            String(port),
-            String(lease),
-            effects,
-            held
-          ],
-          { stdio: ["ignore", "pipe", "inherit"] }
-        )
+        spawn(process.execPath, [script, Redacted.value(url), String(port), String(lease), effects, held], {
+          stdio: ["ignore", "pipe", "inherit"]
+        })
       ),
       (child) => Effect.sync(() => child.kill("SIGKILL"))
     )
@@ -83,11 +79,11 @@ const stop: Fault = (owner) =>
 const freeze: Fault = (owner) => Effect.sync(() => void owner.kill("SIGSTOP"))
 
 /** The longest gap in milliseconds between two events of a run whose worker meets a fault in the middle. */
-const gapAt = (fault: Fault, thaw: boolean) =>
+const gapAt = (make: Make, fault: Fault, thaw: boolean) =>
   Effect.gen(function* () {
-    const { url } = yield* Postgres.start
+    const url = Redacted.make(yield* make)
     const effects = join(yield* folder, "effects")
-    const workers = [yield* worker(url, effects), yield* worker(url, effects)]
+    const workers = yield* Effect.all([worker(url, effects), worker(url, effects)], { concurrency: 2 })
     const context = yield* Layer.build(outside(url))
     return yield* Effect.gen(function* () {
       const runs = yield* Runs.Runs
@@ -157,12 +153,15 @@ const rowsIn = (url: Redacted.Redacted) =>
   }).pipe(Effect.provide(PgClient.layer({ url })))
 
 /** What a worker says and does when it wakes, which was frozen at an event of its run until another one had ended the run. */
-const woken = (at: "ToolInvoked" | "ModelCallStart") =>
+const woken = (make: Make, at: "ToolInvoked" | "ModelCallStart") =>
   Effect.gen(function* () {
-    const { url } = yield* Postgres.start
+    const url = Redacted.make(yield* make)
     const effects = join(yield* folder, "effects")
     const said: ReadonlyArray<Array<string>> = [[], []]
-    const workers = [yield* worker(url, effects, said[0], at), yield* worker(url, effects, said[1], at)]
+    const workers = yield* Effect.all(
+      said.map((lines) => worker(url, effects, lines, at)),
+      { concurrency: 2 }
+    )
     const context = yield* Layer.build(outside(url))
     return yield* Effect.gen(function* () {
       const runs = yield* Runs.Runs
@@ -204,33 +203,46 @@ const woken = (at: "ToolInvoked" | "ModelCallStart") =>
   })
 
 describe.skipIf(!Postgres.isInstalled)("taking over", () => {
-  it.live(
-    "the run of a killed worker goes on within two seconds, and its watcher sees each event once",
-    () => Effect.map(gapAt(kill, false), (gap) => assert.isBelow(gap, 2000)),
-    60_000
-  )
+  const scope = Scope.makeUnsafe()
+  beforeAll(async () => {
+    const bundle = Effect.flatMap(Bundled.folder("takeover"), (home) =>
+      Bundled.make("../durable/agentWorker.ts", home)
+    )
+    script = await Effect.runPromise(Scope.provide(bundle, scope))
+  }, 60_000)
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  it.live(
-    "the run of a worker that ends goes on at once",
-    () => Effect.map(gapAt(stop, false), (gap) => assert.isBelow(gap, 2000)),
-    60_000
-  )
+  onServer((make) => {
+    it.live(
+      "the run of a killed worker goes on within two seconds, and its watcher sees each event once",
+      () => Effect.map(gapAt(make, kill, false), (gap) => assert.isBelow(gap, 2000)),
+      60_000
+    )
 
-  it.live(
-    "the run of a frozen worker goes on within two leases, and nothing that it does later counts",
-    () => Effect.map(gapAt(freeze, true), (gap) => assert.isBelow(gap, 2 * lease)),
-    60_000
-  )
+    it.live(
+      "the run of a worker that ends goes on at once",
+      () => Effect.map(gapAt(make, stop, false), (gap) => assert.isBelow(gap, 2000)),
+      60_000
+    )
 
-  it.live(
-    "the database refuses what a frozen worker writes to the session when it wakes, and its run ends there",
-    () => Effect.map(woken("ToolInvoked"), (said) => assert.strictEqual(said, "refused session Locked")),
-    60_000
-  )
+    it.live(
+      "the run of a frozen worker goes on within two leases, and nothing that it does later counts",
+      () => Effect.map(gapAt(make, freeze, true), (gap) => assert.isBelow(gap, 2 * lease)),
+      60_000
+    )
 
-  it.live(
-    "the database refuses what a frozen worker writes to the log when it wakes, and its run ends there",
-    () => Effect.map(woken("ModelCallStart"), (said) => assert.strictEqual(said, "refused log taken")),
-    60_000
-  )
+    it.live(
+      "the database refuses what a frozen worker writes to the session when it wakes, and its run ends there",
+      () =>
+        Effect.map(woken(make, "ToolInvoked"), (said) => assert.strictEqual(said, "refused session Locked")),
+      60_000
+    )
+
+    it.live(
+      "the database refuses what a frozen worker writes to the log when it wakes, and its run ends there",
+      () =>
+        Effect.map(woken(make, "ModelCallStart"), (said) => assert.strictEqual(said, "refused log taken")),
+      60_000
+    )
+  })
 })
