@@ -13,16 +13,21 @@ import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { entryOf, program } from "../../scripts/bundle.config.ts"
 import * as Responses from "../differential/streams/openAiResponses.ts"
+import { homes } from "../faults/published.ts"
 
 const repo = join(import.meta.dirname, "../..")
 const home = mkdtempSync(join(tmpdir(), "effect-agent-cli-"))
-const bin = entryOf(join(home, "dist"))
+const bundle = mkdtempSync(join(homes, "program-"))
+const bin = entryOf(join(bundle, "dist"))
 
-/** Bundles the program before the tests of a file, and cleans up behind them. */
+let built: Promise<unknown> | undefined
+
+/** Bundles the program before the first test of a thread that needs it, and cleans up behind the tests of a file. */
 export const bundled = () => {
   beforeAll(async () => {
-    await build(program(join(home, "dist")))
-    copyFileSync(join(repo, "package.json"), join(home, "package.json"))
+    mkdirSync(home, { recursive: true })
+    copyFileSync(join(repo, "package.json"), join(bundle, "package.json"))
+    await (built ??= build(program(join(bundle, "dist"))))
   }, 30_000)
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 }

@@ -2,7 +2,16 @@
  * The package as it would be published, made in a folder of its own, with things beside it that must not come along.
  */
 import { execFile } from "node:child_process"
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 
@@ -74,9 +83,22 @@ export const pack = async (folder: string, into: string): Promise<string> => {
   return join(into, filename)
 }
 
+/**
+ * Whether the repository was built after the last change of what a build is made of. Folders count too: a file that went away
+ * changes its folder.
+ */
+const isBuilt = (): boolean => {
+  const changedAt = (file: string) => statSync(join(repo, file), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const madeOf = globSync(["package-lock.json", "package.json", "tsconfig*.json", "{scripts,src}/**"], {
+    cwd: repo
+  })
+  const built = ["dist/index.d.ts", "dist/index.js", "dist/cli/main.js"].map(changedAt)
+  return Math.min(...built) > Math.max(...madeOf.map(changedAt))
+}
+
 let published: ReturnType<typeof make> | undefined
 
-/** Builds and packs the package, once for all tests of a process. Gives the tarball, and the folder it was unpacked to again. */
+/** Builds the package unless that was done, and packs it, once for all tests of a process. Gives the tarball, and the folder it was unpacked to again. */
 export const publish = () => (published ??= make())
 
 const make = async () => {
@@ -89,7 +111,8 @@ const make = async () => {
     mkdirSync(dirname(join(staging, file)), { recursive: true })
     writeFileSync(join(staging, file), "decoy\n")
   }
-  await must(process.execPath, ["scripts/build.mjs"], { cwd: staging })
+  if (isBuilt()) cpSync(join(repo, "dist"), join(staging, "dist"), { recursive: true })
+  else await must(process.execPath, ["scripts/build.mjs"], { cwd: staging })
   const tarball = await pack(staging, join(home, "packed"))
   await must("tar", ["-xzf", tarball])
   return { tarball, unpacked: join(home, "package") }
