@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { symlinkSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { symlinkSync, unlinkSync } from "node:fs"
+import { join } from "node:path"
 import * as Wire from "../providers/bedrock.ts"
 import * as Program from "./program.ts"
 
@@ -50,8 +50,11 @@ describe("the program with Amazon Bedrock", { timeout: 60_000 }, () => {
       const without = yield* Program.run(args, { env: container })
       assert.strictEqual(without.code, 2)
       assert.match(without.stderr, /AWS_BEARER_TOKEN_BEDROCK is not set/)
-      const home = dirname(Program.folder({}))
-      symlinkSync(join(import.meta.dirname, "../../node_modules"), join(home, "node_modules"))
+      const installed = join(Program.bundle, "node_modules")
+      yield* Effect.acquireRelease(
+        Effect.sync(() => symlinkSync(join(import.meta.dirname, "../../node_modules"), installed)),
+        () => Effect.sync(() => unlinkSync(installed))
+      )
       assert.strictEqual((yield* Program.run(args, { env: container })).stdout, "Hello\n")
       assert.match(signatures[0] ?? "", /Credential=AKIDCONTAINER\//)
     })

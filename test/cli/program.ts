@@ -17,7 +17,8 @@ import { homes } from "../faults/published.ts"
 
 const repo = join(import.meta.dirname, "../..")
 const home = mkdtempSync(join(tmpdir(), "effect-agent-cli-"))
-const bundle = mkdtempSync(join(homes, "program-"))
+/** Where the program and its `package.json` are, for all tests of a thread. */
+export const bundle = mkdtempSync(join(homes, "program-"))
 const bin = entryOf(join(bundle, "dist"))
 
 let built: Promise<unknown> | undefined
