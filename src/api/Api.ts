@@ -55,6 +55,8 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization>()(
       Problem.TooManyRequests,
       Problem.UnsupportedMediaType,
       Problem.BodyTooLarge,
+      Problem.BodyTimeout,
+      Problem.TooManyBodies,
       Problem.InvalidRequest,
       Problem.StorageUnavailable
     ]

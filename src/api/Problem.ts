@@ -119,6 +119,34 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooL
 }) {}
 
 /**
+ * The body of the request did not come in time.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class BodyTimeout extends HttpApiError.Problem<BodyTimeout>()("BodyTimeout", {
+  type: urn("body-timeout"),
+  status: 408,
+  title: "The body did not come in time"
+}) {}
+
+/**
+ * The server reads as many bodies as it has room for.
+ *
+ * **Details**
+ *
+ * The header `Retry-After` has the seconds to wait.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class TooManyBodies extends HttpApiError.Problem<TooManyBodies>()("TooManyBodies", {
+  type: urn("too-many-bodies"),
+  status: 503,
+  title: "The server reads too many bodies at this time"
+}) {}
+
+/**
  * The request is not valid: its body is no JSON, a member is missing or has another type, or a value is not possible.
  *
  * @category errors

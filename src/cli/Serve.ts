@@ -52,6 +52,8 @@ export const run = Effect.fnUntraced(
       exposeHeaders: server.exposeHeader,
       grace,
       ...Option.match(server.rate, { onNone: () => ({}), onSome: (rate) => ({ rate }) }),
+      bodyTime: Option.getOrElse(server.bodyTime, () => "1 minute" as const),
+      maxBodiesSize: Option.getOrElse(server.maxBodies, () => 256) * 1_048_576,
       accessLog: true,
       proxy
     })

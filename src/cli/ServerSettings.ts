@@ -116,6 +116,12 @@ export const settings = {
     "The time that a connection may be idle between requests. Give more than a proxy or balancer before the server has. Default: 75s"
   ),
   headTime: time("head-time", "The time in which the head of a request has to come. Default: 30s"),
+  bodyTime: time("body-time", "The time in which the body of a request has to come. Default: 1m"),
+  maxBodies: count(
+    "max-bodies",
+    "MIB",
+    "The most MiB of all bodies of requests that are read at one time. Default: 256"
+  ),
   maxConnections: count("max-connections", "N", "The most connections at one time. Default: 10000"),
   proxyModel: list(
     "proxy-model",

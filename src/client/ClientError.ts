@@ -92,6 +92,8 @@ export type Refused =
   | Problem.TooManyRequests
   | Problem.UnsupportedMediaType
   | Problem.BodyTooLarge
+  | Problem.BodyTimeout
+  | Problem.TooManyBodies
   | Problem.InvalidRequest
   | Problem.StorageUnavailable
 

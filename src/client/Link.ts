@@ -91,6 +91,7 @@ const describe = (response: HttpClientResponse, message: string): Effect.Effect<
 const transient: ReadonlySet<unknown> = new Set([
   "ServerUnreachable",
   "TooManyRequests",
+  "TooManyBodies",
   "StorageUnavailable"
 ])
 

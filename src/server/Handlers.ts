@@ -5,19 +5,26 @@ import * as Effect from "effect/Effect"
 import type { FileSystem } from "effect/FileSystem"
 import type * as Etag from "effect/http/Etag"
 import type { HttpPlatform } from "effect/http/HttpPlatform"
-import type { HttpRouter } from "effect/http/HttpRouter"
+import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as HttpApiSecurity from "effect/http-api/HttpApiSecurity"
 import * as Layer from "effect/Layer"
 import type { Path } from "effect/Path"
+import type * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import { Api, Authorization } from "../api/Api.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import type { Admission } from "./Admission.ts"
 import * as AccessLog from "./AccessLog.ts"
 import * as EventStream from "./EventStream.ts"
+import { Repeats } from "./Repeats.ts"
+import type { Body, Route } from "./Routes.ts"
 import { Runs, type Service } from "./Runs.ts"
 
 const server = HttpApiBuilder.group(
@@ -124,15 +131,45 @@ const control = HttpApiBuilder.group(
   })
 )
 
-/** The guards of the server have checked the token: see `Guards`. */
-const authorization = Layer.succeed(Authorization, { bearer: (handler) => handler })
+/** The body that an endpoint reads. */
+const bodyOf = ({ payload }: HttpApiEndpoint.Top): Body => {
+  const all = [...payload.values()].flatMap(({ schemas }): ReadonlyArray<Schema.Top> => schemas)
+  if (all.length === 0) return "none"
+  return all.some(({ ast }) => SchemaAST.isNull(SchemaAST.toEncoded(ast))) ? "optional" : "json"
+}
+
+/** Lets requests with a token through, once for each idempotency key. */
+const authorization = (admission: Admission) => {
+  const repeats = new Repeats()
+  return Layer.succeed(Authorization, {
+    bearer: (handler, { credential, endpoint }) =>
+      admission.admit(credential, bodyOf(endpoint), repeats.once(handler, endpoint))
+  })
+}
 
 /** The routes of the API. */
-export const layer: Layer.Layer<
+export const layer = (
+  admission: Admission
+): Layer.Layer<
   never,
   never,
-  Etag.Generator | FileSystem | HttpPlatform | HttpRouter | Path | Runs
-> = HttpApiBuilder.layer(Api).pipe(
-  Layer.provide([server, sessions, ofRuns, control]),
-  Layer.provide([authorization, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
-)
+  Etag.Generator | FileSystem | HttpPlatform | HttpRouter.HttpRouter | Path | Runs
+> =>
+  HttpApiBuilder.layer(Api).pipe(
+    Layer.provide([server, sessions, ofRuns, control]),
+    Layer.provide([authorization(admission), HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
+  )
+
+/** The routes beside the API, for requests with a token. */
+export const beside = (routes: ReadonlyArray<Route>, admission: Admission) =>
+  HttpRouter.addAll(
+    routes.map(({ body, handler, method, path }) =>
+      HttpRouter.route(
+        method,
+        path,
+        Effect.flatMap(HttpApiBuilder.securityDecode(HttpApiSecurity.bearer), (credential) =>
+          admission.admit(credential, body, handler)
+        )
+      )
+    )
+  )

@@ -5,25 +5,28 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { Api } from "../api/Api.ts"
 import type { Route } from "./Routes.ts"
-import * as RouteTable from "./RouteTable.ts"
 
-/** A layer that adds the document, and the page that names it. */
-export const layer = (routes: ReadonlyArray<Route>) => {
+/** The document. It is made when a client first reads it. */
+export const document = (routes: ReadonlyArray<Route>): Route => {
   let text: string | undefined
-  // The document is made when a client first reads it.
-  const document = Effect.sync(() => {
+  const handler = Effect.sync(() => {
     text ??= JSON.stringify(documentOf(routes))
     return HttpServerResponse.text(text, { contentType: "application/json" })
   })
-  return HttpRouter.addAll([
-    HttpRouter.route("GET", RouteTable.openApiPath, document),
-    HttpRouter.route("GET", RouteTable.rootPath, HttpServerResponse.text(root))
-  ])
+  return { method: "GET", path: "/openapi.json", body: "none", handler }
 }
 
-const root = `effect-agent: a server of agents.
+/** The page that names the document. It needs no token. */
+export const root = { method: "GET", path: "/" } as const
 
-GET ${RouteTable.openApiPath}  describes its routes in OpenAPI 3.1. Each route but this one and GET /health needs the header "Authorization: Bearer TOKEN".
+/** A layer that adds that page. */
+export const layer = HttpRouter.add(root.method, root.path, () =>
+  Effect.succeed(HttpServerResponse.text(words))
+)
+
+const words = `effect-agent: a server of agents.
+
+GET /openapi.json  describes its routes in OpenAPI 3.1. Each route but this one and GET /health needs the header "Authorization: Bearer TOKEN".
 `
 
 const documentOf = (routes: ReadonlyArray<Route>): OpenApi.OpenAPISpec => {

@@ -21,6 +21,9 @@ interface Window {
   count: number
 }
 
+/** The most tokens and addresses that are known. */
+const most = 10_000
+
 export class RateLimit {
   private readonly windows = new Map<string, Window>()
   private readonly options: Options | undefined
@@ -29,14 +32,19 @@ export class RateLimit {
     this.options = options
   }
 
-  /** Counts a request of a token at the time `now`. Returns 0, or the seconds to wait. */
+  /** Counts a request of a token, or of an address, at the time `now`. Returns 0, or the seconds to wait. */
   take(token: string, now: number): number {
     if (this.options === undefined) return 0
     const { requests, window = "1 minute" } = this.options
     const known = this.windows.get(token)
     const current =
       known !== undefined && now < known.end ? known : { end: now + Duration.toMillis(window), count: 0 }
-    this.windows.set(token, current)
+    if (current !== known) {
+      const [oldest] = this.windows.keys()
+      if (this.windows.size >= most && oldest !== undefined) this.windows.delete(oldest)
+      this.windows.delete(token)
+      this.windows.set(token, current)
+    }
     current.count++
     return current.count <= requests ? 0 : Math.max(1, Math.ceil((current.end - now) / 1000))
   }

@@ -7,6 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
@@ -25,27 +26,25 @@ const lifetime = 24 * 3_600_000
 /** The most answers that are kept. */
 const most = 10_000
 
-const changes: ReadonlySet<string> = new Set(["POST", "PATCH", "DELETE"])
-const isOfApi = (path: string): boolean => /^\/(?:sessions|runs)(?:\/|$)/.test(path)
-/** A prompt begins a run, whose store keeps the key. */
-const isPrompt = (path: string): boolean => /^\/sessions\/[^/]+\/runs$/.test(path)
-
 /** The key of a request, with all that the request is about; `undefined` for one whose answer is not kept. */
-const keyOf = ({ headers, method, url }: HttpServerRequest): string | undefined => {
-  const path = url.split(/[?#]/, 1)[0] ?? ""
+const keyOf = (
+  { headers, method, url }: HttpServerRequest,
+  { identifier }: HttpApiEndpoint.Top
+): string | undefined => {
   const key = headers["idempotency-key"]
-  if (key === undefined || !changes.has(method) || !isOfApi(path) || isPrompt(path)) return undefined
-  return JSON.stringify([headers["authorization"], method, path, key])
+  // A prompt begins a run, whose store keeps the key.
+  if (key === undefined || method === "GET" || method === "HEAD" || identifier === "start") return undefined
+  return JSON.stringify([headers["authorization"], method, url.split(/[?#]/, 1)[0], key])
 }
 
 export class Repeats {
   private readonly known = new Map<string, Known>()
 
   /** Answers a request that changes something, once for each key. */
-  readonly once = <E, R>(app: Effect.Effect<HttpServerResponse, E, R>) =>
+  readonly once = <E, R>(app: Effect.Effect<HttpServerResponse, E, R>, endpoint: HttpApiEndpoint.Top) =>
     Effect.gen({ self: this }, function* () {
       const request = yield* HttpServerRequest
-      const key = keyOf(request)
+      const key = keyOf(request, endpoint)
       if (key === undefined) return yield* app
       const body = yield* Effect.orElseSucceed(request.text, () => "")
       while (true) {

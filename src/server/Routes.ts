@@ -8,7 +8,7 @@
  * @since 0.2.0
  */
 import * as Effect from "effect/Effect"
-import * as HttpRouter from "effect/http/HttpRouter"
+import type * as HttpRouter from "effect/http/HttpRouter"
 import type { ParsedSearchParams } from "effect/http/HttpServerRequest"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
@@ -120,7 +120,3 @@ const respond = (error: unknown) =>
         Effect.logError("A route failed", error),
         HttpServerRespondable.toResponse(new Problem.InternalError({}))
       )
-
-/** @internal A layer that adds routes to a router. */
-export const layer = (routes: ReadonlyArray<Route>) =>
-  HttpRouter.addAll(routes.map(({ handler, method, path }) => HttpRouter.route(method, path, handler)))

@@ -3,11 +3,13 @@
  *
  * @since 0.2.0
  */
+import * as ByteSize from "effect/ByteSize"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpEffect from "effect/http/HttpEffect"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
@@ -19,15 +21,15 @@ import type * as Scope from "effect/Scope"
 import * as Problem from "../api/Problem.ts"
 import type { Provider } from "../Provider.ts"
 import * as AccessLog from "./AccessLog.ts"
+import { Admission } from "./Admission.ts"
 import { Guards } from "./Guards.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
 import * as OpenApiPage from "./OpenApiPage.ts"
 import * as ProxyRoutes from "./ProxyRoutes.ts"
-import { Repeats } from "./Repeats.ts"
+import * as RouteTable from "./RouteTable.ts"
 import type { Route } from "./Routes.ts"
-import * as Routes from "./Routes.ts"
 import { Runs } from "./Runs.ts"
 import * as Trace from "./Trace.ts"
 import * as UiRoutes from "./UiRoutes.ts"
@@ -67,8 +69,17 @@ export interface Options {
   readonly exposeHeaders?: ReadonlyArray<string>
   /** The largest body of a request in bytes. Default 10 MiB. */
   readonly maxBodySize?: number
+  /** The most bytes of all bodies that are read at one time; a request beyond them gets 503 with `Retry-After`. Default 256 MiB. */
+  readonly maxBodiesSize?: number
+  /** The time in which the body of a request has to come, a duration. Default 1 minute. */
+  readonly bodyTime?: Duration.Input
   /** The limit on the requests of a token. Default: none. */
   readonly rate?: RateLimit
+  /**
+   * The limit on the requests with a wrong token of an address. A right token passes always, since all clients behind a proxy have one address.
+   * Default: 60 in 1 minute.
+   */
+  readonly wrongTokens?: RateLimit
   /** Whether the server logs each request, with the run that it is about, at the level of information. Default `false`. */
   readonly accessLog?: boolean
   /** The routes for user interfaces, or whether there are some: see `UiRoutes`. Default `true`. */
@@ -120,22 +131,35 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
   Effect.gen(function* () {
     const { hosts = [], maxBodySize = 10_485_760, origins = [], rate, tokens } = options
     const { allowHeaders = [], exposeHeaders = [] } = options
-    const routes = yield* routesOf(options)
+    const beside = yield* routesOf(options)
+    const routes = [...beside, OpenApiPage.document(beside)]
     const guards = new Guards({
-      tokens: Effect.isEffect(tokens) ? tokens : Effect.succeed(tokens),
       hosts: [...Hosts.loopback, ...hosts.map(Hosts.nameOf)],
       cors: new Cors.Cors({ origins: origins.map(Cors.originOf), allowHeaders, exposeHeaders }),
+      methods: RouteTable.make([...routes, OpenApiPage.root])
+    })
+    const admission = new Admission({
+      tokens: Effect.isEffect(tokens) ? tokens : Effect.succeed(tokens),
       maxBodySize,
+      maxBodiesSize: options.maxBodiesSize ?? 268_435_456,
+      bodyTime: options.bodyTime ?? "1 minute",
       rate,
-      routes
+      wrongTokens: options.wrongTokens ?? { requests: 60 }
     })
-    const all = Layer.mergeAll(Handlers.layer, OpenApiPage.layer(routes), Routes.layer(routes)).pipe(
-      Layer.provide(HttpServer.layerServices)
+    const all = Layer.mergeAll(
+      Handlers.layer(admission),
+      Handlers.beside(routes, admission),
+      OpenApiPage.layer
+    ).pipe(Layer.provide(HttpServer.layerServices))
+    const router = yield* Effect.provideService(
+      HttpRouter.toHttpEffect(all),
+      HttpRouter.RouterConfig,
+      RouteTable.config
     )
-    const router = yield* Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, {
-      maxParamLength: 2400
-    })
-    const app = guards.before(new Repeats().once(Trace.ofRequest(Effect.catchCause(router, broken))))
+    const app = Trace.ofRequest(Effect.catchCause(router, (cause) => broken(guards, cause))).pipe(
+      guards.before,
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodySize))
+    )
     return options.accessLog === true ? AccessLog.logged(app) : app
   })
 
@@ -151,13 +175,11 @@ const routesOf = ({ proxy, routes = [], ui = true }: Options) =>
     return [...own.filter((route) => !isReplaced(route)), ...routes]
   })
 
-/** Answers a request whose route died. */
-const broken = (cause: Cause.Cause<unknown>) => {
+/** Answers a request that has no route, or whose route died. */
+const broken = (guards: Guards, cause: Cause.Cause<unknown>) => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
   const error = Cause.squash(cause)
-  if (HttpServerRespondable.isRespondable(error) && isMissing(error)) {
-    return HttpServerRespondable.toResponse(new Problem.NoRoute({}))
-  }
+  if (HttpServerRespondable.isRespondable(error) && isMissing(error)) return guards.missed
   return Effect.andThen(
     Effect.logError("A route died", cause),
     HttpServerRespondable.toResponse(new Problem.InternalError({}))

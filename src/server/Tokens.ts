@@ -5,9 +5,12 @@ import * as Redacted from "effect/Redacted"
 
 const encoder = new TextEncoder()
 
-/** The token in the header `Authorization`, `undefined` for none of the list. */
-export const find = (tokens: ReadonlyArray<Redacted.Redacted>, authorization = ""): string | undefined => {
-  const given = encoder.encode(/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "")
+/** The credential if it is one of the tokens. */
+export const find = (
+  tokens: ReadonlyArray<Redacted.Redacted>,
+  credential: Redacted.Redacted
+): string | undefined => {
+  const given = encoder.encode(Redacted.value(credential))
   let found: string | undefined
   for (const token of tokens.map(Redacted.value)) if (equal(given, encoder.encode(token))) found = token
   return found

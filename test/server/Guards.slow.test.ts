@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Ref } from "effect"
+import { once } from "node:events"
+import { connect } from "node:net"
 import { send, serve, token } from "./http.ts"
 
 const tokens = { none: undefined, wrong: "Bearer wrong", basic: `Basic ${token}`, right: `bearer ${token}` }
@@ -70,7 +72,12 @@ describe("guards", () => {
       const { port } = yield* serve(
         [],
         {},
-        { hosts: ["Agent.Example"], origins: ["https://app.example"], maxBodySize: 2000 }
+        {
+          hosts: ["Agent.Example"],
+          origins: ["https://app.example"],
+          maxBodySize: 2000,
+          wrongTokens: { requests: 10_000 }
+        }
       )
       const faults: Array<string> = []
       assert.isAbove(cases.length, 1000)
@@ -118,6 +125,61 @@ describe("guards", () => {
       assert.strictEqual((yield* send(port, { path: "/sessions", body: deep })).status, 400)
       const gzip = { "content-encoding": "gzip" }
       assert.strictEqual((yield* send(port, { path: "/sessions", body: "{}", headers: gzip })).status, 415)
+    })
+  )
+
+  it.live("read bodies up to a budget, in their time, and none without a token", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve([], {}, { maxBodySize: 2000, maxBodiesSize: 2000, bodyTime: "1 second" })
+      const open = (authorization: string) =>
+        Effect.acquireRelease(
+          Effect.promise(async () => {
+            const socket = connect(port, "127.0.0.1")
+              .setEncoding("utf8")
+              .on("error", () => {})
+            const answer = once(socket, "data").then(([text]) => String(text))
+            const head = ["POST /sessions HTTP/1.1", "Host: localhost", `Authorization: ${authorization}`]
+            const body = ["Content-Type: application/json", "Content-Length: 1500", "", "{"]
+            socket.write([...head, ...body].join("\r\n"))
+            return { socket, answer }
+          }),
+          ({ socket }) => Effect.sync(() => socket.destroy())
+        )
+      const wrong = yield* open("Bearer wrong")
+      assert.match(yield* Effect.promise(() => wrong.answer), /^HTTP\/1\.1 401 /)
+      const half = yield* open(`Bearer ${token}`)
+      // Its head is there when a later request has its answer.
+      yield* send(port, { path: "/health" })
+      const busy = yield* send(port, { path: "/sessions", body: { name: "x".repeat(600) } })
+      assert.deepStrictEqual([busy.status, busy.headers["retry-after"]], [503, "1"])
+      assert.match(yield* Effect.promise(() => half.answer), /^HTTP\/1\.1 408 .*connection: close/is)
+      assert.strictEqual((yield* send(port, { path: "/sessions", body: {} })).status, 201)
+    })
+  )
+
+  it.live("limit the wrong tokens of an address, and no right one", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve([])
+      const statusOf = (authorization: string) =>
+        Effect.map(send(port, { path: "/sessions", headers: { authorization } }), ({ status }) => status)
+      const statuses = yield* Effect.forEach(Array.from({ length: 61 }), () => statusOf("Bearer wrong"))
+      assert.deepStrictEqual([statuses[0], statuses[59], statuses[60]], [401, 401, 429])
+      assert.strictEqual(yield* statusOf(`Bearer ${token}`), 200)
+    })
+  )
+
+  it.live("take the tokens of the moment", () =>
+    Effect.gen(function* () {
+      const tokens = yield* Ref.make([Redacted.make("first")])
+      const { port } = yield* serve([], {}, { tokens: Ref.get(tokens) })
+      const statusOf = (token: string) =>
+        Effect.map(
+          send(port, { path: "/sessions", headers: { authorization: `Bearer ${token}` } }),
+          ({ status }) => status
+        )
+      assert.strictEqual(yield* statusOf("first"), 200)
+      yield* Ref.set(tokens, [Redacted.make("second")])
+      assert.deepStrictEqual([yield* statusOf("first"), yield* statusOf("second")], [401, 200])
     })
   )
 

@@ -4,8 +4,8 @@ import { Agent, AgentEvent, type Approval } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs, Server, UiRoutes } from "effect-agent/server"
 import { MemorySessionStore } from "effect-agent/sessions"
 import type { ScriptedProvider } from "effect-agent/testing"
+import { HttpRouter } from "effect/http"
 import * as PlainFailures from "../../src/server/PlainFailures.ts"
-import * as Routes from "../../src/server/Routes.ts"
 import { listen, serve } from "./http.ts"
 import * as Scripted from "./scripted.ts"
 
@@ -34,7 +34,9 @@ export const make = ({ asked = "wait", turns = Scripted.script }: Setup = {}) =>
     )
     const runs = Context.get(context, Runs.Runs)
     const routes = yield* Effect.provideService(UiRoutes.make, Runs.Runs, runs)
-    const url = yield* serve(Routes.layer(routes))
+    const url = yield* serve(
+      HttpRouter.addAll(routes.map(({ handler, method, path }) => HttpRouter.route(method, path, handler)))
+    )
     const guarded = Server.layer({ tokens: [Redacted.make(token)], grace: 0 })
     const guardedUrl = yield* listen(Layer.provide(guarded, Layer.succeed(Runs.Runs, runs)))
     return { url, guardedUrl, runs }
