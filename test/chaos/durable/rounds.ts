@@ -27,8 +27,8 @@ export interface Options {
 /** Milliseconds after which others take the sessions of a frozen worker. */
 const lease = 6000
 const runs = 6
-/** Milliseconds that workers take to share the sessions. */
-const settling = 1500
+/** Milliseconds between two looks at how the workers share the sessions. */
+const settling = 750
 const turns = 5
 /** Milliseconds that an answer takes. */
 const pace = 150
@@ -49,6 +49,34 @@ const run = (url: string, statement: string): Promise<void> =>
     Effect.ignore,
     Effect.runPromise
   )
+
+/** The shares of the sessions that workers hold, a lock each, by connection. */
+const shares = (url: string) =>
+  PgClient.PgClient.pipe(
+    Effect.flatMap((sql) =>
+      sql.unsafe<{ readonly pid: number; readonly held: number }>(
+        `SELECT pid, count(*)::int AS held FROM pg_locks JOIN pg_database ON oid = database
+         WHERE locktype = 'advisory' AND objsubid = 2 AND datname = current_database() GROUP BY pid ORDER BY pid`
+      )
+    ),
+    Effect.provide(PgClient.layer({ url: Redacted.make(url) })),
+    Effect.orElseSucceed(() => [])
+  )
+
+/** Waits until each worker has a share, and two looks find the same ones: on a busy machine a worker that comes takes its share late. */
+const settle = (url: string, workers: number): Promise<unknown> => {
+  let before = ""
+  const isSettled = Effect.map(Effect.delay(shares(url), settling), (held) => {
+    const now = JSON.stringify(held)
+    const isSame = now === before && held.length === workers
+    before = now
+    return isSame
+  })
+  return Effect.repeat(isSettled, { until: (is) => is }).pipe(
+    Effect.timeoutOption("20 seconds"),
+    Effect.runPromise
+  )
+}
 
 const others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -96,7 +124,7 @@ const round = async (
   const fault = faults[seed % faults.length] ?? "kill"
   await workers.whenReady()
   // A worker that comes gets a share of the sessions. Those of this round begin after that.
-  await sleep(settling)
+  await settle(options.url, options.workers)
   const started = await Promise.all(
     Array.from({ length: runs }, (_, index) =>
       Play.start({
