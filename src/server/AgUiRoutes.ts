@@ -12,8 +12,9 @@ import { cancelsOnLeave } from "./ChatRoutes.ts"
 import * as Chats from "./Chats.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Following from "./Following.ts"
+import * as IdempotencyKeys from "./IdempotencyKeys.ts"
 import * as Routes from "./Routes.ts"
-import type { Service } from "./Runs.ts"
+import type { Idempotency, Service } from "./Runs.ts"
 
 export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
   Routes.make("POST", "/ag-ui", run(runs, chats), {
@@ -44,9 +45,10 @@ const run = (runs: Service, chats: Chats.Chats) =>
     if (!isAnswer && prompt.length > 0) {
       const chain = yield* pages.lock.withPermit(
         Effect.gen(function* () {
-          const known = yield* Following.keyed(runs, sessionId)
+          const own = yield* keyOf(input, prompt)
+          const known = yield* Following.keyed(runs, sessionId, own)
           if (known === undefined) yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
-          const chain = known ?? (yield* started(runs, sessionId, prompt))
+          const chain = known ?? (yield* started(runs, sessionId, prompt, own))
           yield* Chats.follow(pages)
           return chain
         })
@@ -58,6 +60,13 @@ const run = (runs: Service, chats: Chats.Chats) =>
     yield* Chats.follow(pages)
     return yield* respond(runs, yield* Following.chainOf(runs, runId), input, options, answered)
   })
+
+/** The key of a request: a client gives each run an id, so that a message with that of a run before is one that comes again. */
+const keyOf = ({ runId }: AgUi.RunAgentInput, prompt: ReturnType<typeof AgUi.prompt>) =>
+  Effect.map(IdempotencyKeys.hashOf([runId, prompt.at(-1)?.id ?? ""]), (hash) => ({
+    key: `ag-ui:${hash}`,
+    body: prompt.map(({ content, id }) => ({ id, content: JSON.stringify(content) }))
+  }))
 
 /** The run of a thread for a client that connects to it. */
 const open = (runs: Service, sessionId: string) =>
@@ -102,7 +111,8 @@ const stop = (runs: Service) =>
 const started = Effect.fnUntraced(function* (
   runs: Service,
   sessionId: string,
-  prompt: ReturnType<typeof AgUi.prompt>
+  prompt: ReturnType<typeof AgUi.prompt>,
+  own: Idempotency
 ) {
   const [first, ...others] = prompt
   const replaces =
@@ -112,8 +122,10 @@ const started = Effect.fnUntraced(function* (
           prompt,
           (yield* Following.transcript(runs, sessionId)).map(({ id }) => id)
         )
-  return yield* Effect.catchTag(Following.started(runs, sessionId, prompt, replaces), "MessageNotFound", () =>
-    Following.started(runs, sessionId, prompt)
+  return yield* Effect.catchTag(
+    Following.started(runs, sessionId, prompt, replaces, own),
+    "MessageNotFound",
+    () => Following.started(runs, sessionId, prompt, undefined, own)
   )
 })
 

@@ -12,7 +12,7 @@ import * as Problem from "../api/Problem.ts"
 import { noAnswer, noApproval } from "../internal/resumption.ts"
 import * as Message from "../Message.ts"
 import * as Chats from "./Chats.ts"
-import type { Positioned, Service } from "./Runs.ts"
+import type { Idempotency, Positioned, Service } from "./Runs.ts"
 
 /** The state of one response. */
 export interface Follower {
@@ -138,10 +138,11 @@ export const started = Effect.fnUntraced(function* (
   runs: Service,
   sessionId: string,
   prompt: ReadonlyArray<Message.User>,
-  replaces?: string
+  replaces?: string,
+  own?: Idempotency
 ): Effect.fn.Return<ReadonlyArray<string>, StartProblem, HttpServerRequest> {
   yield* Effect.catchTag(runs.createSession({ sessionId }), "SessionExists", () => Effect.void)
-  const idempotency = yield* key
+  const idempotency = (yield* key) ?? own
   const how = {
     ...(replaces === undefined ? {} : { replaces }),
     ...(idempotency === undefined ? {} : { idempotency })
@@ -153,7 +154,7 @@ export const started = Effect.fnUntraced(function* (
     const last = prompt.at(-1)
     if (last?.id === messageId) return again(runs, sessionId, last)
     const others = prompt.filter(({ id }) => id !== messageId)
-    return started(runs, sessionId, others, replaces)
+    return started(runs, sessionId, others, replaces, own)
   }
   return yield* Effect.catchTag(begun, "MessageExists", known)
 })
@@ -171,9 +172,9 @@ const key = Effect.gen(function* () {
   return key === undefined ? undefined : { key, body: yield* body }
 })
 
-/** The runs that answered a prompt with the `Idempotency-Key` of a request; `undefined` for one that is new. */
-export const keyed = Effect.fnUntraced(function* (runs: Service, sessionId: string) {
-  const idempotency = yield* key
+/** The runs that answered a prompt with the `Idempotency-Key` of a request, or its own key; `undefined` for one that is new. */
+export const keyed = Effect.fnUntraced(function* (runs: Service, sessionId: string, own?: Idempotency) {
+  const idempotency = (yield* key) ?? own
   const first = idempotency && (yield* runs.known(sessionId, idempotency))
   return first && chainFrom(yield* runs.list(sessionId), first.runId)
 })

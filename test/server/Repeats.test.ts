@@ -134,6 +134,16 @@ describe("a first message of a new chat", () => {
       })
     )
 
+    it.live(`gives the answer that it had if it comes again without a key: ${path}`, () =>
+      Effect.gen(function* () {
+        const port = yield* ui([done])
+        const first = yield* send(port, { path, body })
+        const again = yield* send(port, { path, body })
+        assert.deepStrictEqual([first.status, again.status], [200, 200])
+        assert.lengthOf((yield* send(port, { path: "/sessions/c/runs" })).json.items, 1)
+      })
+    )
+
     it.live(`runs once with a key, also where its id is another one: ${path}`, () =>
       Effect.gen(function* () {
         const port = yield* ui([done, done])
