@@ -17,7 +17,7 @@ import { Screen } from "./Screen.ts"
 import * as SessionId from "./SessionId.ts"
 import * as SessionPlace from "./SessionPlace.ts"
 import * as Settings from "./Settings.ts"
-import * as ToolTitle from "./ToolTitle.ts"
+import * as CallLines from "./CallLines.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** Runs the command and returns its exit code. */
@@ -156,7 +156,7 @@ const answer = Effect.fnUntraced(function* (
 })
 
 const callOf = ({ params, toolName }: OpenTurn["approvals"][number]["request"]): string =>
-  ToolTitle.of(toolName, params)
+  CallLines.titleOf(toolName, params)
 
 interface Choice<out A> {
   readonly id: string

@@ -3,10 +3,10 @@
  * that part stands below the last line while the command works.
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
-import * as ToolTitle from "./ToolTitle.ts"
 
 /** The most lines of the output of a command. */
 const maxLines = 5
@@ -45,7 +45,7 @@ export const make = (
   const lines = (event: AgentEvent): ReadonlyArray<CallLine> => {
     switch (event._tag) {
       case "ToolExecutionStart": {
-        const text = `${depthOf(event)}→ ${ToolTitle.of(event.toolName, event.params)}`
+        const text = `${depthOf(event)}→ ${titleOf(event.toolName, event.params)}`
         waiting.set(event.toolCallId, { text, isBad: false })
         return asks(event.toolName) ? [] : release(event.toolCallId)
       }
@@ -145,4 +145,22 @@ const ended = (event: OfTag<"ToolExecutionEnd">): CallLine => {
   const head = `${depth}${isError ? "✗" : "←"} ${Inert.line(toolName)}: ${summary}${time}`
   const rest = isLong ? lastOf(output, maxColumns).map((line) => depth + indent + line) : []
   return { text: [head, ...rest].join("\n"), isBad: isError }
+}
+
+/** The name of the tool, and the params that distinguish calls. */
+export const titleOf = (name: string, params: unknown): string =>
+  Inert.exactLine(`${name} ${gistOf(params)}`, 160)
+
+// In reading order: the command or pattern, then the place.
+const shownParams = ["command", "pattern", "path", "url", "query"]
+
+const gistOf = (params: unknown): string => {
+  if (!Predicate.isObject(params)) return ""
+  const values = shownParams.flatMap((name) => {
+    const value: unknown = Predicate.hasProperty(params, name) ? params[name] : undefined
+    return typeof value === "string" ? [value] : []
+  })
+  if (values.length > 0) return values.join(" in ")
+  const json = JSON.stringify(params)
+  return json === "{}" ? "" : json
 }

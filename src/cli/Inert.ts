@@ -40,3 +40,10 @@ const deceptions =
   /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{13441}\u{13442}\u{16fe4}\u{1d159}]|(?<=\p{M}{4})\p{M}/gu
 
 const escaped = (char: string): string => `\\u{${char.codePointAt(0)?.toString(16)}}`
+
+/** A value as a line of JSON. */
+export const json = (value: unknown): string => `${jsonText(JSON.stringify(value))}\n`
+
+/** Escapes the control characters above the space in JSON, which terminals obey too. JSON itself escapes those below it. */
+export const jsonText = (json: string): string =>
+  json.replaceAll(/[\u007f-\u009f]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)

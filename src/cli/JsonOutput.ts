@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AgentEvent from "../AgentEvent.ts"
-import * as JsonLine from "./JsonLine.ts"
+import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 
 /** Writes an array of events at a time. */
@@ -14,7 +14,7 @@ export const make =
 const encode = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
 
 const line = (event: AgentEvent.AgentEvent): Effect.Effect<string> =>
-  isPlain(event) ? Effect.succeed(JsonLine.of(event)) : Effect.map(Effect.orDie(encode(event)), JsonLine.of)
+  isPlain(event) ? Effect.succeed(Inert.json(event)) : Effect.map(Effect.orDie(encode(event)), Inert.json)
 
 /**
  * Events are plain JSON, except for errors and durations. This check saves the encoding of thousands of deltas.

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { EventError } from "../internal/failureReason.ts"
 import { textOf } from "../Message.ts"
-import * as JsonLine from "./JsonLine.ts"
+import * as Inert from "./Inert.ts"
 import type { Outcome } from "./Outcome.ts"
 
 const encode = Schema.encodeEffect(Schema.toCodecJson(EventError))
@@ -18,7 +18,7 @@ export const line = Effect.fnUntraced(function* ({ outcome, sessionId }: Played,
   const { end, last, output } = outcome
   const error = end?.error && (yield* Effect.orDie(encode(end.error)))
   const { durationMs = 0, runId, turns = 0, usage } = end ?? {}
-  return JsonLine.of({
+  return Inert.json({
     type: "result",
     status: outcome.status ?? "cancelled",
     exitCode,

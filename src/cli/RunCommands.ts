@@ -12,7 +12,6 @@ import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Http from "./Http.ts"
 import * as Inert from "./Inert.ts"
-import * as JsonLine from "./JsonLine.ts"
 import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
 import type { RunsLine } from "./ServerCommands.ts"
@@ -64,12 +63,12 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
     case "list": {
       const items = yield* runsOf(client, line)
       const encoded = yield* Effect.forEach(items, encode)
-      yield* out(line.json ? JsonLine.of({ items: encoded }) : linesOf(items))
+      yield* out(line.json ? Inert.json({ items: encoded }) : linesOf(items))
       break
     }
     case "show": {
       const run = yield* client.getRun(line.run)
-      if (line.json) yield* out(JsonLine.of(yield* encode(run)))
+      if (line.json) yield* out(Inert.json(yield* encode(run)))
       else {
         const answer = isOver(run) ? yield* answerOf(client, line.run) : ""
         yield* out(answer === "" ? textOf(run) : `${textOf(run)}\n${Inert.text(answer.trimEnd())}\n`)
@@ -192,7 +191,7 @@ const watch = Effect.fnUntraced(function* (
     outcome = Outcome.fold(outcome, event)
     return json
       ? Effect.flatMap(Effect.orDie(encodeEvent(event)), (event) =>
-          screen.out(JsonLine.of({ position, event }))
+          screen.out(Inert.json({ position, event }))
         )
       : show([event])
   })

@@ -38,7 +38,7 @@ import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as TextOutput from "./TextOutput.ts"
-import * as ToolTitle from "./ToolTitle.ts"
+import * as CallLines from "./CallLines.ts"
 
 type Services =
   | ChildProcessSpawner
@@ -165,7 +165,7 @@ const play = Effect.fnUntraced(function* (
 const voided = (opened: SessionChoice.Opened | undefined): ReadonlyArray<string> =>
   (opened?.session.restored.open?.approvals ?? []).flatMap(({ answer, request: { params, toolName } }) =>
     answer?.decision === "approve"
-      ? [`The approved call ${ToolTitle.of(toolName, params)} was not run: a new prompt came first.`]
+      ? [`The approved call ${CallLines.titleOf(toolName, params)} was not run: a new prompt came first.`]
       : []
   )
 

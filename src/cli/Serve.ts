@@ -14,7 +14,6 @@ import type { Options as DurableOptions } from "./DurablePlace.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
-import * as JsonLine from "./JsonLine.ts"
 import * as Listener from "./Listener.ts"
 import { Screen } from "./Screen.ts"
 import * as ServerHeap from "./ServerHeap.ts"
@@ -63,7 +62,7 @@ export const run = Effect.fnUntraced(
     const running = yield* Layer.build(place.runs(agents))
     const url = yield* Effect.provideContext(Listener.serve(app, server), running)
     const token = made === undefined ? {} : { token: Redacted.value(made) }
-    if (settings.outputFormat === "stream-json") yield* out(JsonLine.of({ type: "listening", url, ...token }))
+    if (settings.outputFormat === "stream-json") yield* out(Inert.json({ type: "listening", url, ...token }))
     else yield* err(sentence(url, made))
     yield* ending
     return ExitCode.answered

@@ -8,7 +8,6 @@ import type { Contents, Service, Summary } from "../sessions/SessionStore.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { SessionsLine } from "./CommandLine.ts"
 import * as Inert from "./Inert.ts"
-import * as JsonLine from "./JsonLine.ts"
 import { Screen } from "./Screen.ts"
 import * as SessionChoice from "./SessionChoice.ts"
 import * as SessionId from "./SessionId.ts"
@@ -24,10 +23,10 @@ export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environ
   if (line.action === "list") {
     const items = yield* SessionId.all(store, listed)
     if (items.length === 0) yield* err(paint.dim("There are no sessions of this folder.\n"))
-    yield* out(json ? JsonLine.of({ items }) : linesOf(items))
+    yield* out(json ? Inert.json({ items }) : linesOf(items))
   } else if (line.action === "rm") {
     const removed = yield* SessionId.use(store, line.id, (id) => Effect.as(store.delete(id), id))
-    if (json) yield* out(JsonLine.of({ removed }))
+    if (json) yield* out(Inert.json({ removed }))
   } else if (line.action === "export") {
     yield* write(store, line.id, json ? "jsonl" : line.format)
   } else {
@@ -48,7 +47,7 @@ const report = Effect.fnUntraced(function* (sessionId: string, { damage }: Conte
 /** Writes a session to stdout. */
 const write = Effect.fnUntraced(function* (store: Service, sessionId: string, format: "jsonl" | "md") {
   const { out } = yield* Screen
-  const safe = format === "md" ? Inert.text : JsonLine.escaped
+  const safe = format === "md" ? Inert.text : Inert.jsonText
   yield* SessionId.use(store, sessionId, (id) =>
     Stream.runForEach(store.export(id, format), (text) => out(safe(text)))
   )
@@ -69,5 +68,5 @@ const encodeOptions = Schema.encodeEffect(Schema.toCodecJson(RunOptions.Patch))
 
 const shown = Effect.fnUntraced(function* ({ entries, session, view }: Contents) {
   const options = yield* Effect.orDie(encodeOptions(view.options))
-  return JsonLine.of({ session, entries: entries.map(SessionEntry.toJson), view: { ...view, options } })
+  return Inert.json({ session, entries: entries.map(SessionEntry.toJson), view: { ...view, options } })
 })

@@ -9,7 +9,6 @@ import * as DurablePlace from "./DurablePlace.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
-import * as JsonLine from "./JsonLine.ts"
 import * as Listener from "./Listener.ts"
 import { Screen } from "./Screen.ts"
 import * as ServedAgents from "./ServedAgents.ts"
@@ -40,7 +39,7 @@ export const run = Effect.fnUntraced(
     const url = yield* Effect.provideContext(healthAt(worker), running)
     const socket = { host: place.socket?.host, port: place.socket?.port }
     const json = { type: "working", ...socket, ...(url === undefined ? {} : { health: `${url}/health` }) }
-    if (settings.outputFormat === "stream-json") yield* out(JsonLine.of(json))
+    if (settings.outputFormat === "stream-json") yield* out(Inert.json(json))
     else yield* err(`Working, for others at ${socket.host}:${socket.port}\n`)
     yield* ending
     return ExitCode.answered

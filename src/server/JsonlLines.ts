@@ -6,11 +6,11 @@ import type * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import * as FileFailure from "../sessions/FileFailure.ts"
+import * as LineReader from "../sessions/LineReader.ts"
 import { type Append, RunLogError } from "./RunLogStore.ts"
 
 export const failing = <A, R>(effect: Effect.Effect<A, PlatformError, R>): Effect.Effect<A, RunLogError, R> =>
-  Effect.mapError(effect, (error) => new RunLogError({ detail: FileFailure.detailOf(error) }))
+  Effect.mapError(effect, (error) => new RunLogError({ detail: LineReader.detailOf(error) }))
 
 const encoder = new TextEncoder()
 

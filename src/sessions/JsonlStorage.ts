@@ -18,7 +18,6 @@ import {
   StorageFailed,
   Unreadable
 } from "../Session.ts"
-import * as FileFailure from "./FileFailure.ts"
 import * as LineReader from "./LineReader.ts"
 import * as SessionFiles from "./SessionFiles.ts"
 import * as SessionName from "./SessionName.ts"
@@ -40,6 +39,7 @@ export class JsonlStorage {
   private readonly options: Options
   /** The files of sessions by their ids, to look there first. */
   private readonly known = new Map<string, SessionFiles.SessionFile>()
+  private readonly names: SessionFiles.Names = new Map()
 
   constructor(options: Options) {
     this.options = options
@@ -53,7 +53,6 @@ export class JsonlStorage {
       const fails = failing(sessionId, "create")
       if (!SessionName.isName(sessionId))
         return yield* failure(sessionId, new Unreadable({ detail: tooLong }))
-      if ((yield* this.search(sessionId)) !== undefined) return yield* failure(sessionId, new Exists())
       const folder = yield* fails(SessionFiles.folderOf(this.options, cwd))
       yield* fails(files.makeDirectory(folder, { recursive: true, mode: 0o700 }))
       const path = paths.join(folder, SessionFiles.nameOf(sessionId, created))
@@ -141,7 +140,7 @@ export class JsonlStorage {
 
   list(cwd: string | undefined): Using<ReadonlyArray<StoredSession>> {
     return Effect.gen({ self: this }, function* () {
-      const found = yield* failing("", "list")(SessionFiles.find(this.options, cwd))
+      const found = yield* failing("", "list")(SessionFiles.find(this.options, this.names, cwd))
       for (const file of found) this.known.set(file.sessionId, file)
       const listed = yield* Effect.forEach(found, stored, { concurrency: 16 })
       const sessions = listed.flatMap(Option.toArray)
@@ -182,7 +181,7 @@ export class JsonlStorage {
   }
 
   private search(sessionId: string): Using<SessionFiles.SessionFile | undefined> {
-    return Effect.map(failing(sessionId, "open")(SessionFiles.find(this.options)), (found) => {
+    return Effect.map(failing(sessionId, "open")(SessionFiles.find(this.options, this.names)), (found) => {
       const file = found.find((one) => one.sessionId === sessionId)
       if (file !== undefined) this.known.set(sessionId, file)
       return file
@@ -235,7 +234,7 @@ const reasonOf = (operation: string, error: PlatformError): SessionReason =>
   // A session that is to be made needs no file, but its folder.
   error.reason._tag === "NotFound" && operation !== "create"
     ? new NotFound()
-    : new StorageFailed({ operation, detail: FileFailure.detailOf(error) })
+    : new StorageFailed({ operation, detail: LineReader.detailOf(error) })
 
 const failing =
   (sessionId: string, operation: string) =>

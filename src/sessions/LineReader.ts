@@ -1,11 +1,12 @@
 /**
- * The lines of a file, read in pieces.
+ * The lines of a file, read in pieces, and the failures of files in words.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import type { StoredLine } from "./SessionStorage.ts"
 
@@ -73,4 +74,12 @@ const text = (bytes: Uint8Array): StoredLine => {
   } catch {
     return bytes
   }
+}
+
+/** The words of the system, which name its code, such as ENOSPC for a full disk and EROFS for one that takes no writes. */
+export const detailOf = ({ message, reason }: PlatformError): string => {
+  const cause = Predicate.hasProperty(reason, "cause") ? reason.cause : undefined
+  return cause instanceof Error
+    ? cause.message
+    : ((reason._tag === "BadArgument" ? undefined : reason.description) ?? message)
 }

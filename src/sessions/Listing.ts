@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as Message from "../Message.ts"
 import { SessionError, Unreadable } from "../Session.ts"
@@ -18,14 +19,49 @@ export const newest = (storage: SessionStorage, where?: Wanted) =>
 const byAge = (one: StoredSession, other: StoredSession): number =>
   other.modified - one.modified || (one.sessionId < other.sessionId ? -1 : 1)
 
-export const list = (storage: SessionStorage, options: ListOptions = {}): Effect.Effect<Page, SessionError> =>
+/** The most summaries that a store remembers. */
+const most = 10_000
+
+/** The summaries of sessions that have not changed since they were read. */
+class Summaries {
+  private readonly known = new Map<string, Summary>()
+
+  of(storage: SessionStorage, stored: StoredSession): Effect.Effect<Summary | undefined, SessionError> {
+    const known = this.known.get(stored.sessionId)
+    if (known?.modified === stored.modified && known.bytes === stored.bytes) return Effect.succeed(known)
+    return Effect.tap(summary(storage, stored), (found) =>
+      Effect.sync(() => {
+        this.known.delete(stored.sessionId)
+        if (found !== undefined) this.known.set(stored.sessionId, found)
+        const [oldest] = this.known.keys()
+        if (this.known.size > most && oldest !== undefined) this.known.delete(oldest)
+      })
+    )
+  }
+}
+
+/** Makes the list of the sessions of a storage. It searches for one text at a time. */
+export const make = (storage: SessionStorage) => {
+  const summaries = new Summaries()
+  const searching = Semaphore.makeUnsafe(1)
+  return (options: ListOptions = {}): Effect.Effect<Page, SessionError> => {
+    const listed = list(storage, summaries, options)
+    return (options.query ?? "") === "" ? listed : searching.withPermit(listed)
+  }
+}
+
+const list = (
+  storage: SessionStorage,
+  summaries: Summaries,
+  options: ListOptions
+): Effect.Effect<Page, SessionError> =>
   Effect.gen(function* () {
     const { cursor, cwd, limit = 50, query = "" } = options
     const after = cursor === undefined ? undefined : yield* readCursor(cursor)
     const sessions = yield* newest(storage, cwd === undefined ? {} : { cwd })
     const rest = sessions.filter((session) => after === undefined || byAge(after, session) < 0)
     const items = yield* Stream.fromIterable(rest).pipe(
-      Stream.mapEffect((session) => summary(storage, session)),
+      Stream.mapEffect((session) => summaries.of(storage, session)),
       Stream.filter((found) => found !== undefined && matches(found, query)),
       Stream.filter((found) => found !== undefined),
       // One more, to know whether there is another page.

@@ -30,6 +30,9 @@ const form = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z_(.+)\.jsonl$/
 export const nameOf = (sessionId: string, created: number): string =>
   `${new Date(created).toISOString().replace(/[:.]/g, "-")}_${SessionName.of(sessionId)}.jsonl`
 
+/** The files that the names of each folder stand for: a name is read once. */
+export type Names = Map<string, ReadonlyMap<string, ReadonlyArray<SessionFile>>>
+
 /** The file that a name stands for, `undefined` for other files. */
 const fileOf = (folder: string, name: string, paths: Path.Path): ReadonlyArray<SessionFile> => {
   const [, date, hours, minutes, seconds, millis, named = ""] = form.exec(name) ?? []
@@ -62,12 +65,17 @@ export const folderOf = ({ directory, root = "." }: Folders, cwd: string): Findi
   })
 
 /** The files of the sessions of a working directory, or of all. Of files with one session id the oldest counts. */
-export const find = (folders: Folders, cwd?: string): Finding<ReadonlyArray<SessionFile>> =>
+export const find = (folders: Folders, names: Names, cwd?: string): Finding<ReadonlyArray<SessionFile>> =>
   Effect.gen(function* () {
     const paths = yield* Path.Path
     const among = yield* foldersOf(folders, cwd)
     const found = yield* Effect.forEach(among, (folder) =>
-      Effect.map(namesIn(folder), (names) => names.flatMap((name) => fileOf(folder, name, paths)))
+      Effect.map(namesIn(folder), (there) => {
+        const before = names.get(folder)
+        const now = new Map(there.map((name) => [name, before?.get(name) ?? fileOf(folder, name, paths)]))
+        names.set(folder, now)
+        return [...now.values()].flat()
+      })
     )
     const oldest = new Map<string, SessionFile>()
     for (const file of found.flat()) {

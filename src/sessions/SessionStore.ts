@@ -121,7 +121,7 @@ export const make = (storage: SessionStorage, options: Options = {}): Service =>
   open: (sessionId) => Opening.open(storage, options, sessionId),
   openOrCreate: (sessionId, created) => Opening.openOrCreate(storage, options, sessionId, created),
   read: (sessionId) => Contents.read(storage, sessionId),
-  list: (page) => Listing.list(storage, page),
+  list: Listing.make(storage),
   search: (text, where) => Search.search(storage, text, where),
   sessionOf: (runId) => RunSearch.sessionOf(storage, runId),
   fork: (sessionId, forked) => Forking.fork(storage, sessionId, forked),

@@ -9,7 +9,7 @@ import * as Paint from "../../src/cli/Paint.ts"
 import * as Preview from "../../src/cli/Preview.ts"
 import { Screen } from "../../src/cli/Screen.ts"
 import * as TextOutput from "../../src/cli/TextOutput.ts"
-import * as ToolTitle from "../../src/cli/ToolTitle.ts"
+import * as CallLines from "../../src/cli/CallLines.ts"
 
 const size = 256 * 1024
 const filled = (piece: string) => piece.repeat(Math.ceil(size / piece.length)).slice(0, size)
@@ -101,7 +101,7 @@ describe(
       ["Inert.line", (text) => one(() => Inert.line(text))],
       ["Inert.exact", (text) => one(() => Inert.exact(text))],
       ["Inert.name", (text) => one(() => Inert.name(text))],
-      ["ToolTitle", (text) => one(() => ToolTitle.of("shell", { command: text }))],
+      ["CallLines.titleOf", (text) => one(() => CallLines.titleOf("shell", { command: text }))],
       ["Failure", (text) => one(() => Failure.explain(failure(text)))]
     ]
     it.live.each(ways)("in %s", ([, way]) =>

@@ -237,7 +237,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F152",
     without: "JSON escapes what a terminal obeys above the ASCII characters",
-    file: "src/cli/JsonLine.ts",
+    file: "src/cli/Inert.ts",
     from: "replaceAll(/[\\u007f-\\u009f]/g,",
     to: "replaceAll(/[\\u007f]/g,",
     test: "test/faults/terminal.test.ts"
