@@ -141,6 +141,8 @@ export interface AfterToolInput extends ToolInput {
   readonly isError: boolean
   /** The way in which the call ended. */
   readonly outcome: ToolOutcome
+  /** Milliseconds that the tool took. */
+  readonly durationMs: number
 }
 
 /**

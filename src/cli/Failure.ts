@@ -18,14 +18,20 @@ export const explain = (error: EventError): string => {
   }
 }
 
+/** The failure of a try that another one follows. The next one needs no advice, unless it goes to another model. */
+export const beforeRetry = (error: EventError): string =>
+  error._tag === "ProviderError" && error.isRetryable ? withoutStop(inShort(error)) : explain(error)
+
+const inShort = ({ provider, reason }: ProviderError): string =>
+  `${provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
+
 /** The message, with the advice of the program in place of that for developers. */
 const ofProvider = (error: ProviderError): string => {
-  const { earlier, message, provider, reason } = error
+  const { earlier, message } = error
   const advice = adviceOn(error)
   if (advice === "") return `${withoutStop(message)}.`
-  const detail = reason.detail === "" ? "" : `: ${reason.detail}`
   const before = earlier === undefined ? [] : [`Before: ${earlier.join(" | ")}`]
-  return [`${withoutStop(`${provider}: ${reason._tag}${detail}`)}.`, advice, ...before].join(" ")
+  return [`${withoutStop(inShort(error))}.`, advice, ...before].join(" ")
 }
 
 /**

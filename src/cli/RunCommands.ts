@@ -38,7 +38,9 @@ export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment
     { token }
   )
   return yield* done(client, line).pipe(
-    Effect.catchTag("RunNotFound", () => Effect.flatMap(named(client, line), (named) => done(client, named))),
+    Effect.catchTag(["RunNotFound", "SessionNotFound"], () =>
+      Effect.flatMap(named(client, line), (named) => done(client, named))
+    ),
     Effect.catchTags({
       RunNotFound: () => new UsageError({ detail: `There is no run ${"run" in line ? line.run : ""}.` }),
       SessionNotFound: ({ sessionId }) => new UsageError({ detail: `There is no session ${sessionId}.` })
@@ -89,14 +91,25 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
   return ExitCode.answered
 })
 
-/** The line with the whole id of its run, of which it has the beginning. */
+/** The line with the whole id of its run or session, of which it has the beginning. */
 const named = Effect.fnUntraced(function* (client: AgentClient.Service, line: RunsLine) {
-  if (!("run" in line)) return line
+  if (!("run" in line)) {
+    const found = Option.map(line.session, (session) => sessionOf(client, session))
+    return { ...line, session: yield* Effect.transposeOption(found) }
+  }
   const runs = yield* newest(client, {}, maxSearched)
   const found = runs.flatMap(({ runId, status }) =>
     SessionId.isRun(runId, line.run) ? [{ id: runId, title: status }] : []
   )
   return { ...line, run: yield* SessionId.only("run", line.run, found) }
+})
+
+const sessionOf = Effect.fnUntraced(function* (client: AgentClient.Service, text: string) {
+  const { items } = yield* client.listSessions({ limit: 999, query: text })
+  const found = items.flatMap(({ sessionId, title }) =>
+    SessionId.isSession(sessionId, text) ? [{ id: sessionId, title }] : []
+  )
+  return yield* SessionId.only("session", text, found)
 })
 
 /** The most runs that are searched for the beginning of an id. */

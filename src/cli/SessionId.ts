@@ -16,13 +16,17 @@ export const use = <A, R>(
 const whole = Effect.fnUntraced(function* (store: Service, text: string) {
   const found = text === "" ? [] : yield* all(store, { query: text })
   const ids = found.flatMap(({ sessionId, title }) =>
-    isMade(sessionId) && sessionId.startsWith(text) ? [{ id: sessionId, title }] : []
+    isSession(sessionId, text) ? [{ id: sessionId, title }] : []
   )
   return yield* only("session", text, ids)
 })
 
 /** Whether the program made the id of a session. One that a person gave, such as `trip`, is no beginning of another, such as `trip-2`. */
 const isMade = (sessionId: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(sessionId)
+
+/** Whether a text is the beginning of the id that the program made for a session. */
+export const isSession = (sessionId: string, text: string): boolean =>
+  isMade(sessionId) && sessionId.startsWith(text)
 
 /** Whether a text is the beginning of the id of a run, and no whole one: `run_a_1` is no beginning of `run_a_12`. */
 export const isRun = (runId: string, text: string): boolean =>

@@ -4,6 +4,7 @@ import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as FailureText from "../internal/failureText.ts"
 import * as Message from "../Message.ts"
 import * as CallLines from "./CallLines.ts"
+import * as Failure from "./Failure.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 
@@ -68,7 +69,7 @@ export const make = (
         return note(`${Inert.line(event.to)} continues the conversation.`)
       case "ModelCallRetry":
       case "RunRetry":
-        return note(`${retries.next(event.delayMs)}: ${Inert.line(event.error.message)}`)
+        return note(`${retries.next(event.delayMs)}: ${Inert.line(Failure.beforeRetry(event.error))}`)
       case "HookError":
         return bad(failedHook(event))
       case "Compaction":

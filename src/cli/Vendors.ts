@@ -7,7 +7,9 @@ import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import type { Provider } from "../Provider.ts"
+import type { ProviderError } from "../ProviderError.ts"
 import type { Preset } from "../providers/presets.ts"
 import { presets, responses } from "../providers/presets.ts"
 import type * as Retry from "../Retry.ts"
@@ -100,7 +102,20 @@ const awsLibrary = Effect.tryPromise(() => import("@aws-sdk/credential-provider-
 const bedrockKeys = ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"]
 
 /** Retries an answer that broke off. Reading a part of it twice is better for a person than starting over. */
-const retry: Retry.Options = { retryTurn: true }
+const retry: Retry.Options = {
+  retryTurn: true,
+  schedule: Schedule.exponential("1 second").pipe(
+    Schedule.jittered,
+    Schedule.setInputType<ProviderError>(),
+    Schedule.while(({ attempt, input }) => attempt <= retriesOf(input))
+  )
+}
+
+/** A vendor that is busy recovers within half a minute more often than within three seconds. */
+const retriesOf = ({ reason: { _tag } }: ProviderError): number => {
+  if (_tag === "StreamStalled") return 0
+  return _tag === "RateLimited" || _tag === "Overloaded" ? 5 : 2
+}
 
 /** A vendor by the Responses API, if it has it. */
 const hostedBest = (preset: Preset, apiKeyName: string): Hosted => {

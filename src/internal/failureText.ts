@@ -23,9 +23,8 @@ const messageOf = (failure: unknown): string => {
   if (typeof failure === "string") return failure
   if (typeof failure === "function") return "a function"
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string") return failure.message
-  return typeof failure === "bigint"
-    ? String(failure)
-    : (JSON.stringify(failure, unlessSecret) ?? String(failure))
+  if (typeof failure === "bigint") return String(failure)
+  return JSON.stringify(failure, unlessSecret) ?? String(failure)
 }
 
 const unlessSecret = (key: string, value: unknown): unknown => (secret.test(key) ? undefined : value)

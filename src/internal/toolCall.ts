@@ -152,9 +152,8 @@ export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked
   yield* run.delivered
   const startedAt = run.elapsed
   let outcome = yield* executeOnce(batch, prepared, answer)
-  for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++) {
+  for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++)
     outcome = yield* executeOnce(batch, prepared, answer)
-  }
   const isWaiting = outcome.outcome === "success" && run.waiting.inner.has(call.id)
   if (isWaiting && batch.beside === undefined) return batch.defer(call)
   if (isWaiting && batch.beside?.isInBackground === true) {
@@ -197,8 +196,9 @@ const executeOnce = (
   prepared: Registry.PreparedCall,
   answer: Schema.Json | undefined
 ): Effect.Effect<Outcome> => {
+  const startedAt = batch.run.elapsed
   const executed = Spans.toolCall(batch.run, prepared, execute(batch, prepared, answer)).pipe(
-    Effect.flatMap((outcome) => reviewed(batch, prepared, outcome)),
+    Effect.flatMap((outcome) => reviewed(batch, prepared, outcome, startedAt)),
     Effect.catchCause((cause) => Effect.as(batch.die(cause), ToolOutcome.aborted(prepared.call)))
   )
   const { control, journal } = batch.run
@@ -272,16 +272,15 @@ const plain = (id: string): string =>
   id.replace(/[^\w.-]/gu, (character) => `~${character.codePointAt(0)?.toString(36) ?? ""}~`)
 
 const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {
-  if (Exit.isSuccess(exit)) {
+  if (Exit.isSuccess(exit))
     return Effect.succeed(ToolOutcome.make(exit.value.outcome, Output.plain(exit.value)))
-  }
   return Cause.hasInterruptsOnly(exit.cause)
     ? Effect.succeed(ToolOutcome.aborted(call))
     : Effect.failCause(exit.cause)
 }
 
 /** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
-const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome): Effect.Effect<Outcome> => {
+const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome, startedAt: number) => {
   const { message, run } = batch
   const isReviewed =
     done.outcome !== "aborted" &&
@@ -297,7 +296,8 @@ const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome):
         ...input,
         result: output,
         isError: output.isError === true,
-        outcome: done.outcome
+        outcome: done.outcome,
+        durationMs: run.elapsed - startedAt
       })),
     output: (_, { retry: again, ...fields }) =>
       Effect.sync(() => {

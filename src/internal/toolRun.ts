@@ -58,12 +58,10 @@ const effectOf = (tool: Tool.Any, returned: unknown): Effect.Effect<unknown, unk
 const isEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => Effect.isEffect(value)
 
 const success = (tool: Tool.Any, value: unknown): Effect.Effect<AgentEvent.ToolOutput> => {
-  if (isEffect(value)) {
+  if (isEffect(value))
     return misused(tool, "an Effect", "Use Tool.make for a function that returns an Effect.")
-  }
-  if (value === undefined && tool.encodeSuccess !== undefined && tool.encodeSuccess(value) === undefined) {
+  if (value === undefined && tool.encodeSuccess !== undefined && tool.encodeSuccess(value) === undefined)
     return misused(tool, "undefined", "Return a value of its `success` schema.")
-  }
   const rendered = Output.rendered(value, tool.encodeSuccess)
   return Result.isSuccess(rendered)
     ? Effect.succeed(rendered.success)

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Agent, Hook, Message, type Provider } from "effect-agent"
+import { type Agent, Hook, Message, type Provider, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
 import { agent, hookAt, say } from "./play.ts"
 
 const call = ScriptedProvider.toolCall("a", {})
@@ -78,6 +79,26 @@ describe("the model, system prompt and tools that hooks are shown", () => {
         ["prepareNextTurn", "small", "calm", "b"],
         ["shouldStopAfterTurn", "small", "calm", "b"]
       ])
+    })
+  )
+})
+
+describe("the time that a tool took", () => {
+  it.effect("is shown to afterTool hooks", () =>
+    Effect.gen(function* () {
+      const times: Array<number> = []
+      const slow = Tool.make({
+        name: "slow",
+        description: "",
+        execute: () => Effect.as(TestClock.adjust("3 seconds"), "done")
+      })
+      const hook = Hook.afterTool(({ durationMs }) => Effect.sync(() => void times.push(durationMs)))
+      const one = yield* agent([ScriptedProvider.toolCall("slow", {}), ScriptedProvider.text("done")], {
+        hooks: [hook],
+        tools: [slow]
+      })
+      yield* one.agent.prompt("hi")
+      assert.deepStrictEqual(times, [3_000])
     })
   )
 })

@@ -270,6 +270,11 @@ describe("effect-agent serve", () => {
     assert.isTrue((await runs("show", runId)).stdout.endsWith(`\n\n${answer}`))
     const { items } = JSON.parse((await runs("list", "s", "--json")).stdout)
     assert.deepInclude(items[0], { runId: json.runId, status: "cancelled" })
+    const { sessionId } = (await ask(server.port, "/sessions", {})).json
+    const { runId: other } = (await ask(server.port, `/sessions/${sessionId}/runs`, { prompt: "hello" })).json
+    const begun = await runs("list", sessionId.slice(0, 8), "--json")
+    assert.deepInclude(JSON.parse(begun.stdout).items[0], { runId: other })
+    assert.include((await runs("list", "nowhere")).stderr, 'There is no session "nowhere"')
     assert.strictEqual((await runs("rm", json.runId)).code, 0)
     const gone = await runs("show", json.runId)
     assert.deepStrictEqual([gone.code, gone.stdout], [2, ""])

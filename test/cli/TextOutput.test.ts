@@ -95,6 +95,25 @@ describe("TextOutput", () => {
     })
   )
 
+  it.effect("gives the reason of a retry, without the advice for developers or people", () =>
+    Effect.gen(function* () {
+      const lines = yield* Effect.forEach(
+        [
+          new ProviderError.RateLimited({ detail: "slow down", body: "" }),
+          new ProviderError.Transport({ kind: "refused", detail: "connect ECONNREFUSED" })
+        ],
+        (reason) => shown([ScriptedProvider.fail(reason), ScriptedProvider.text("Hello")])
+      )
+      assert.deepStrictEqual(
+        lines.map(([first]) => first),
+        [
+          "err: Trying again: scripted: RateLimited: slow down\n",
+          "err: Trying again: scripted: Transport: connect ECONNREFUSED\n"
+        ]
+      )
+    })
+  )
+
   it.effect("writes a whole answer alone to a program that reads it", () =>
     Effect.gen(function* () {
       const ping = Tool.make({ name: "ping", description: "x", execute: () => Effect.succeed("pong") })
