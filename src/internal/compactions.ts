@@ -76,9 +76,8 @@ export class Compactions {
     for (let index = messages.length - 1; index >= 0; index--) {
       const message = messages[index]
       if (message === undefined || message.id === this.measuredAfter) return undefined
-      if (message.role === "assistant" && !Transcript.isFailed(message) && (message.usage?.total ?? 0) > 0) {
+      if (message.role === "assistant" && !Transcript.isFailed(message) && (message.usage?.total ?? 0) > 0)
         return message
-      }
     }
     return undefined
   }

@@ -130,9 +130,8 @@ export class RunHooks {
       const failed = (detail: string): HookFailure =>
         hook.name === undefined ? { detail } : { detail, hookName: hook.name }
       const errors = () => this.errorsInRow.get(hook.id) ?? 0
-      if (errors() >= maxErrors) {
+      if (errors() >= maxErrors)
         return isObserver(point) ? Result.succeed(undefined) : Result.fail(failed(tooManyErrors))
-      }
       const limit = timeLimit(point, this.run.options())
       const work = attempt(returned(hook, input), { timeout: Duration.toMillis(limit) })
       const [took, ended] = yield* Effect.timed(work)
