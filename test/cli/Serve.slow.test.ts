@@ -284,7 +284,7 @@ describe("effect-agent serve", () => {
     assert.deepStrictEqual([wrong.code, wrong.stdout], [1, ""])
     server.child.kill("SIGTERM")
     assert.strictEqual((await server.ended).code, 0)
-  }, 30_000)
+  }, 60_000)
 
   it("drains at SIGTERM: the stream of each of 50 watchers closes without RunEnd", async () => {
     const server = await serve(folder(), ["--grace", "1s"])
