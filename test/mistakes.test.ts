@@ -366,6 +366,13 @@ const ofTools: ReadonlyArray<Row> = [
     "Did you mean look?"
   ],
   [
+    "activeTools with many names that no tool has",
+    () => logged({ activeTools: ["lok", ...Array.from({ length: 500 }, (_, index) => `t${index}`)] }),
+    "no tool of that name is registered",
+    'activeTools names "lok" and 500 more',
+    "Did you mean look?"
+  ],
+  [
     "a toolChoice that names no tool",
     () => logged({ modelOptions: { toolChoice: { name: "search" } } }),
     "no tool of that name is registered",

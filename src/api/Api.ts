@@ -58,6 +58,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization>()(
       Problem.BodyTimeout,
       Problem.TooManyBodies,
       Problem.InvalidRequest,
+      Problem.KeyReused,
       Problem.StorageUnavailable
     ]
   }
@@ -71,6 +72,9 @@ const Key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255))
 const Size = Schema.String.check(Schema.isPattern(/^[1-9]\d{0,2}$/)).annotate({
   expected: "a whole number from 1 to 999"
 })
+
+/** A request that changes something is done once for each key, however often it comes. */
+const once = { headers: { "idempotency-key": Schema.optional(Key) } }
 
 const session = { params: { sessionId: Schema.String } }
 const run = { params: { runId: Schema.String } }
@@ -99,6 +103,7 @@ const health = HttpApiGroup.make("server", { topLevel: true }).add(
 const sessions = HttpApiGroup.make("sessions")
   .add(
     HttpApiEndpoint.post("create", "/sessions", {
+      ...once,
       payload: Payload.CreateSession,
       success: Payload.SessionId.pipe(HttpApiSchema.status(201)),
       error: [Problem.SessionExists, Problem.Draining]
@@ -117,17 +122,20 @@ const sessions = HttpApiGroup.make("sessions")
       error: Problem.SessionNotFound
     }).annotate(OpenApi.Summary, "Reads a session with its entries and its conversation."),
     HttpApiEndpoint.patch("update", "/sessions/:sessionId", {
+      ...once,
       ...session,
       payload: Payload.UpdateSession,
       success: HttpApiSchema.NoContent,
       error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn, Problem.Draining]
     }).annotate(OpenApi.Summary, "Changes the name or the model of a session."),
     HttpApiEndpoint.delete("delete", "/sessions/:sessionId", {
+      ...once,
       ...session,
       success: HttpApiSchema.NoContent,
       error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn]
     }).annotate(OpenApi.Summary, "Removes a session and its runs."),
     HttpApiEndpoint.post("fork", "/sessions/:sessionId/fork", {
+      ...once,
       ...session,
       payload: Payload.ForkSession,
       success: Payload.SessionId.pipe(HttpApiSchema.status(201)),
@@ -141,7 +149,7 @@ const runs = HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.post("start", "/sessions/:sessionId/runs", {
       ...session,
-      headers: { "idempotency-key": Schema.optional(Key) },
+      ...once,
       payload: Payload.StartRun,
       success: [
         Payload.Started.pipe(HttpApiSchema.status(201)),
@@ -153,7 +161,6 @@ const runs = HttpApiGroup.make("runs")
         Problem.MessageExists,
         Problem.SessionLocked,
         Problem.RunGoesOn,
-        Problem.KeyReused,
         Problem.Draining
       ]
     }).annotate(
@@ -179,6 +186,7 @@ const runs = HttpApiGroup.make("runs")
       error: Problem.RunNotFound
     }).annotate(OpenApi.Summary, "Reads the status, the usage and the open requests of a run."),
     HttpApiEndpoint.delete("delete", "/runs/:runId", {
+      ...once,
       ...run,
       success: HttpApiSchema.NoContent,
       error: [Problem.RunNotFound, Problem.RunGoesOn]
@@ -199,6 +207,7 @@ const runs = HttpApiGroup.make("runs")
 
 const message = {
   ...run,
+  ...once,
   payload: Payload.SendMessage,
   success: HttpApiSchema.Accepted,
   error: [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady]
@@ -237,12 +246,14 @@ const control = HttpApiGroup.make("control")
     ),
     HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", reason).annotate(OpenApi.Summary, "Cancels a run."),
     HttpApiEndpoint.post("approve", "/runs/:runId/approvals/:approvalId", {
+      ...once,
       params: { runId: Schema.String, approvalId: Schema.String },
       payload: Payload.AnswerApproval,
       success: Payload.Decided,
       error: unanswered
     }).annotate(OpenApi.Summary, "Approves or rejects a tool call."),
     HttpApiEndpoint.post("answer", "/runs/:runId/questions/:questionId", {
+      ...once,
       params: { runId: Schema.String, questionId: Schema.String },
       payload: Payload.AnswerQuestion,
       success: Payload.Answered,

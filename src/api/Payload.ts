@@ -13,6 +13,8 @@ import * as RunOptions from "../RunOptions.ts"
 import { Usage } from "../Usage.ts"
 
 const text = Schema.NonEmptyString
+const name = text.check(Schema.isMaxLength(200))
+const names = Schema.Array(name).check(Schema.isMaxLength(1000))
 
 /**
  * A prompt: a text, or the parts of a user message.
@@ -38,13 +40,14 @@ export type Prompt = typeof Prompt.Type
  */
 export const Options = Schema.Struct({
   ...Struct.pick(RunOptions.Patch.fields, [
-    "activeTools",
     "toolExecution",
     "toolConcurrency",
     "toolTimeout",
     "steeringPolicy",
     "emptyResponse"
   ]),
+  /** The names of the tools that the model may call, at most 1,000. Default: those of the session. */
+  activeTools: Schema.optionalKey(names),
   /** The options of each model call. Default: those of the session. */
   modelOptions: Schema.optionalKey(
     Schema.Struct(
@@ -202,14 +205,14 @@ export interface Runs extends Schema.Schema.Type<typeof Runs> {}
 export const CreateSession = Schema.Struct({
   /** The id of the session. Default: a new one. */
   sessionId: Schema.optionalKey(text),
-  /** The name of the session. Default: none. */
-  name: Schema.optionalKey(text),
+  /** The name of the session, of at most 200 characters. Default: none. */
+  name: Schema.optionalKey(name),
   /** The model of the session. Default: that of the server. */
-  model: Schema.optionalKey(text),
-  /** The system prompt of the session. Default: that of the server. */
-  system: Schema.optionalKey(Schema.String),
-  /** The names of the tools that the session has, of those of the server. Default: all. */
-  tools: Schema.optionalKey(Schema.Array(text))
+  model: Schema.optionalKey(name),
+  /** The system prompt of the session, of at most a million characters. Default: that of the server. */
+  system: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(1_000_000))),
+  /** The names of the tools that the session has, of those of the server, at most 1,000. Default: all. */
+  tools: Schema.optionalKey(names)
 })
 export interface CreateSession extends Schema.Schema.Type<typeof CreateSession> {}
 
@@ -220,10 +223,10 @@ export interface CreateSession extends Schema.Schema.Type<typeof CreateSession> 
  * @since 0.2.0
  */
 export const UpdateSession = Schema.Struct({
-  /** The name of the session; `""` removes it. Default: no change. */
-  name: Schema.optionalKey(Schema.String),
+  /** The name of the session, of at most 200 characters; `""` removes it. Default: no change. */
+  name: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
   /** The model of the session, from its next run on. Default: no change. */
-  model: Schema.optionalKey(text)
+  model: Schema.optionalKey(name)
 })
 export interface UpdateSession extends Schema.Schema.Type<typeof UpdateSession> {}
 

@@ -283,7 +283,10 @@ const serviceOf = (link: Link.Link): Service => {
   return {
     health: Effect.asVoid(Link.called(api.health({}))),
     createSession: (payload = {}) =>
-      Effect.map(Link.called(api.sessions.create({ payload })), ({ sessionId }) => sessionId),
+      Effect.map(
+        Link.once((once) => Link.repeated(link, api.sessions.create({ payload, ...once }))),
+        ({ sessionId }) => sessionId
+      ),
     listSessions: ({ limit, ...page } = {}) =>
       Link.repeated(
         link,
@@ -291,13 +294,16 @@ const serviceOf = (link: Link.Link): Service => {
       ),
     readSession: (sessionId) => Link.repeated(link, api.sessions.read(ofSession(sessionId))),
     updateSession: (sessionId, payload) =>
-      Link.repeated(link, api.sessions.update({ ...ofSession(sessionId), payload })),
+      Link.once((once) =>
+        Link.repeated(link, api.sessions.update({ ...ofSession(sessionId), payload, ...once }))
+      ),
     forkSession: (sessionId, payload = {}) =>
       Effect.map(
-        Link.called(api.sessions.fork({ ...ofSession(sessionId), payload })),
+        Link.once((once) => Link.called(api.sessions.fork({ ...ofSession(sessionId), payload, ...once }))),
         (fork) => fork.sessionId
       ),
-    deleteSession: (sessionId) => Link.called(api.sessions.delete(ofSession(sessionId))),
+    deleteSession: (sessionId) =>
+      Link.once((once) => Link.called(api.sessions.delete({ ...ofSession(sessionId), ...once }))),
     open: (sessionId) => OpenSession.open(link, sessionId),
     getRun: (runId) => Link.repeated(link, api.runs.get(ofRun(runId))),
     watch: (runId, after) => RunEvents.watch(link, runId, after),
@@ -308,10 +314,13 @@ const serviceOf = (link: Link.Link): Service => {
         link,
         api.runs.listAll({ query: { ...page, ...(limit === undefined ? {} : { limit: String(limit) }) } })
       ),
-    resumeRun: (runId, reason) => Link.called(api.control.resume({ ...ofRun(runId), ...because(reason) })),
-    deleteRun: (runId) => Link.called(api.runs.delete(ofRun(runId))),
+    resumeRun: (runId, reason) =>
+      Link.once((once) => Link.called(api.control.resume({ ...ofRun(runId), ...because(reason), ...once }))),
+    deleteRun: (runId) => Link.once((once) => Link.called(api.runs.delete({ ...ofRun(runId), ...once }))),
     cancelRun: (runId, reason) =>
-      Link.repeated(link, api.control.cancel({ ...ofRun(runId), ...because(reason) }))
+      Link.once((once) =>
+        Link.repeated(link, api.control.cancel({ ...ofRun(runId), ...because(reason), ...once }))
+      )
   }
 }
 

@@ -95,6 +95,7 @@ export type Refused =
   | Problem.BodyTimeout
   | Problem.TooManyBodies
   | Problem.InvalidRequest
+  | Problem.KeyReused
   | Problem.StorageUnavailable
 
 /**

@@ -25,7 +25,10 @@ export const control = (opened: Opened): Control => {
   const ask = (request: typeof pause | typeof cancel, reason: string | undefined) =>
     toRun(
       opened,
-      (runId) => LinkOf.repeated(link, request({ params: { runId }, payload: because(reason) })),
+      (runId) =>
+        LinkOf.once((once) =>
+          LinkOf.repeated(link, request({ params: { runId }, payload: because(reason), ...once }))
+        ),
       Effect.void
     )
   return {
@@ -43,7 +46,12 @@ const messages = (opened: Opened): Pick<Control, "steer" | "followUp"> => {
   const { steer, followUp } = link.api.control
   const noRun = Effect.suspend(() => Effect.fail(new NoRun({ sessionId })))
   const send = (request: typeof steer | typeof followUp) => (message: Payload.Prompt) =>
-    toRun(opened, (runId) => LinkOf.called(request({ params: { runId }, payload: { message } })), noRun)
+    toRun(
+      opened,
+      (runId) =>
+        LinkOf.once((once) => LinkOf.called(request({ params: { runId }, payload: { message }, ...once }))),
+      noRun
+    )
   return { steer: send(steer), followUp: send(followUp) }
 }
 
@@ -53,7 +61,10 @@ const resume = (opened: Opened, reason: string | undefined) => {
   return Effect.catchTag(
     toRun(
       opened,
-      (runId) => LinkOf.called(resume({ params: { runId }, payload: because(reason) })),
+      (runId) =>
+        LinkOf.once((once) =>
+          LinkOf.called(resume({ params: { runId }, payload: because(reason), ...once }))
+        ),
       notPaused
     ),
     "RunNotReady",

@@ -109,3 +109,15 @@ export const whileTransient = (
 /** A request that may be sent twice. */
 export const repeated = <A, E, R>(link: Link, request: Effect.Effect<A, E, R>) =>
   Effect.retry(called(request), whileTransient(link.retry))
+
+/** A new idempotency key. */
+export const makeKey = Effect.sync(() =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
+    ""
+  )
+)
+
+/** A request that changes something, with a key of its own: the server does it once, however often it comes. */
+export const once = <A, E, R>(
+  request: (key: { readonly headers: { readonly "idempotency-key": string } }) => Effect.Effect<A, E, R>
+) => Effect.flatMap(makeKey, (key) => request({ headers: { "idempotency-key": key } }))

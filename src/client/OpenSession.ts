@@ -97,11 +97,15 @@ const requests = (opened: Opened): Requests => {
     questions: Effect.map(pending, (all) => all.flatMap(({ questions }) => questions)),
     answer: (approvalId, payload) =>
       Effect.flatMap(runOf(opened, approvalId), (runId) =>
-        LinkOf.repeated(link, api.control.approve({ params: { runId, approvalId }, payload }))
+        LinkOf.once((once) =>
+          LinkOf.repeated(link, api.control.approve({ params: { runId, approvalId }, payload, ...once }))
+        )
       ),
     answerQuestion: (questionId, payload) =>
       Effect.flatMap(runOf(opened, questionId), (runId) =>
-        LinkOf.repeated(link, api.control.answer({ params: { runId, questionId }, payload }))
+        LinkOf.once((once) =>
+          LinkOf.repeated(link, api.control.answer({ params: { runId, questionId }, payload, ...once }))
+        )
       )
   }
 }

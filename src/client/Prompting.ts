@@ -18,12 +18,6 @@ import { RunRecord } from "./RunRecord.ts"
 /** The longest wait for the end of a run after its prompt was interrupted. */
 const patience = "5 seconds"
 
-const makeKey = Effect.sync(() =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    ""
-  )
-)
-
 const bodyOf = (prompt: Payload.Prompt, given: PromptOptions): Payload.StartRun => {
   const options = Struct.omit(given, ["cancelOnInterrupt", "key", "replaces", "when"])
   return {
@@ -39,7 +33,7 @@ const begin = Effect.fnUntraced(function* (
   input: Payload.Prompt,
   options: PromptOptions
 ): Effect.fn.Return<Payload.Started | Payload.Joined, CannotBegin> {
-  const key = options.key ?? (yield* makeKey)
+  const key = options.key ?? (yield* Link.makeKey)
   const payload = bodyOf(input, options)
   const headers = { "idempotency-key": key }
   return yield* Link.repeated(link, link.api.runs.start({ params: { sessionId }, headers, payload }))
@@ -47,8 +41,10 @@ const begin = Effect.fnUntraced(function* (
 
 const cancel = ({ link }: Opened, runId: string, reason?: string) => {
   const payload = reason === undefined ? {} : { reason }
-  const request = link.api.control.cancel({ params: { runId }, payload })
-  return Effect.catchTags(Link.repeated(link, request), {
+  const request = Link.once((once) =>
+    Link.repeated(link, link.api.control.cancel({ params: { runId }, payload, ...once }))
+  )
+  return Effect.catchTags(request, {
     RunOver: () => Effect.void,
     RunNotReady: () => Effect.void
   })

@@ -190,12 +190,14 @@ const warnOfUnknown = ({ options }: Run, registered: ModelRequest["tools"]): Eff
   const choice = modelOptions?.toolChoice
   const chosen = typeof choice === "object" ? [choice.name] : []
   const known = registered.map(({ name }) => name)
-  const warn = (option: string, names: ReadonlyArray<string>) =>
-    Effect.forEach(
-      names.filter((name) => !known.includes(name)),
-      (name) => Effect.logWarning(`${option} names ${JSON.stringify(name)}: ${notRegistered(name, known)}`),
-      { discard: true }
+  const warn = (option: string, names: ReadonlyArray<string>) => {
+    const [first, ...others] = names.filter((name) => !known.includes(name))
+    if (first === undefined) return Effect.void
+    const more = others.length === 0 ? "" : ` and ${others.length} more`
+    return Effect.logWarning(
+      `${option} names ${JSON.stringify(first)}${more}: ${notRegistered(first, known)}`
     )
+  }
   return activeTools.length + chosen.length === 0
     ? Effect.void
     : Effect.andThen(warn("activeTools", activeTools), warn("modelOptions.toolChoice", chosen))

@@ -103,7 +103,7 @@ export class Admission {
   }
 }
 
-// What is left of the body would come as the next request.
+// A body that has not been read would come as the next request.
 const close = { connection: "close" }
 const isTooLarge = new Refusal(new Problem.BodyTooLarge({}), close)
 const isLate = new Refusal(new Problem.BodyTimeout({}), close)

@@ -14,8 +14,10 @@ import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as HttpApiSecurity from "effect/http-api/HttpApiSecurity"
 import * as Layer from "effect/Layer"
 import type { Path } from "effect/Path"
+import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import * as Stream from "effect/Stream"
 import { Api, Authorization } from "../api/Api.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
@@ -49,7 +51,7 @@ const sessions = HttpApiBuilder.group(
           ...(limit === undefined ? {} : { limit: Number(limit) }),
           ...(query === undefined ? {} : { query })
         }),
-      read: ({ params }) => runs.readSession(params.sessionId),
+      read: ({ params }) => Effect.map(runs.readSession(params.sessionId), streamed),
       update: ({ params, payload }) => runs.updateSession(params.sessionId, payload),
       delete: ({ params }) => runs.deleteSession(params.sessionId),
       fork: ({ params, payload }) =>
@@ -57,6 +59,30 @@ const sessions = HttpApiBuilder.group(
     })
   })
 )
+
+/** A session as a stream: its entries together may be longer than a text can be. */
+const streamed = (contents: Payload.SessionContents) =>
+  HttpServerResponse.stream(Stream.encodeText(Stream.fromIterable(membersOf({ ...contents }))), {
+    contentType: "application/json"
+  })
+
+function* membersOf(members: Readonly<Record<string, unknown>>): Generator<string> {
+  let comma = "{"
+  for (const [key, value] of Object.entries(members)) {
+    yield `${comma}${JSON.stringify(key)}:`
+    comma = ","
+    if (key === "view" && Predicate.isObject(value)) yield* membersOf({ ...value })
+    else if (Array.isArray(value)) yield* itemsOf(value)
+    else yield JSON.stringify(value)
+  }
+  yield comma === "{" ? "{}" : "}"
+}
+
+function* itemsOf(items: ReadonlyArray<unknown>): Generator<string> {
+  yield "["
+  for (const [index, item] of items.entries()) yield `${index === 0 ? "" : ","}${JSON.stringify(item)}`
+  yield "]"
+}
 
 /** Makes a session. One without an id gets that of its key, so that a request that comes again, also to another process, finds it. */
 const created = Effect.fnUntraced(function* (runs: Service, payload: Payload.CreateSession) {

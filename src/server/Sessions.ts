@@ -92,11 +92,22 @@ export const list = (
   { cwd, sessions }: Pick<Host["parts"], "cwd" | "sessions">,
   page: SessionStore.ListOptions
 ): Effect.Effect<Payload.Sessions, Problem.InvalidRequest | Problem.StorageUnavailable> =>
-  Effect.mapError(sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }), (error) =>
-    error.reason._tag === "Unreadable"
-      ? new Problem.InvalidRequest({ detail: error.message })
-      : SessionProblem.unavailable(error)
-  )
+  Effect.mapBoth(sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }), {
+    onFailure: (error) =>
+      error.reason._tag === "Unreadable"
+        ? new Problem.InvalidRequest({ detail: error.message })
+        : SessionProblem.unavailable(error),
+    onSuccess: ({ items, ...rest }) => ({ ...rest, items: items.map(short) })
+  })
+
+/** A session whose name fits into a page: an application may give a longer one than a client. */
+const short = ({ name, ...session }: SessionStore.Summary): Payload.Session => ({
+  ...session,
+  title: session.title.slice(0, maxName),
+  ...(name === undefined ? {} : { name: name.slice(0, maxName) })
+})
+
+const maxName = 200
 
 /** A session as the API shows it. */
 export const read = (sessions: SessionStore.Service, sessionId: string) =>
@@ -109,9 +120,15 @@ const shown = Effect.fnUntraced(function* ({ entries, session, view }: SessionSt
   return { session, entries: entries.map(SessionEntry.toJson), view: plain({ ...view, options }) }
 })
 
-const Plain = Schema.Record(Schema.String, Schema.Json)
+/** The members as JSON, each item of a list by itself: all messages together may be longer than a text can be. */
+const plain = (view: object): Payload.SessionContents["view"] =>
+  Object.fromEntries(
+    Object.entries(view).flatMap(([key, value]: [string, unknown]) =>
+      value === undefined ? [] : [[key, Array.isArray(value) ? value.map(json) : json(value)]]
+    )
+  )
 
-const plain = (view: object): typeof Plain.Type => JSON.parse(JSON.stringify(view))
+const json = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
 
 const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSession) => {
   const { agents, sessions } = host.parts
