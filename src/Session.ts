@@ -13,13 +13,14 @@ import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { OfTag } from "./AgentEvent.ts"
 import type { Interrupted } from "./internal/interrupted.ts"
-import type { OpenTurn } from "./internal/openTurn.ts"
+import type { OpenCall, OpenTurn } from "./internal/openTurn.ts"
 import type { SessionError } from "./internal/sessionError.ts"
 import type { Message, MessageId } from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type * as Transcript from "./Transcript.ts"
 
 export type { Interrupted, InterruptedTurn, Spent } from "./internal/interrupted.ts"
+export type { OpenCall } from "./internal/openTurn.ts"
 export {
   Exists,
   Locked,
@@ -103,6 +104,8 @@ export interface Restored {
   readonly lostRun?: string
   /** The turn whose calls have not all ended, because they wait for a person or their process ended first. Default: none. */
   readonly open?: OpenTurn
+  /** The calls in the background whose ends the transcript does not have. Default: none. */
+  readonly background?: ReadonlyArray<OpenCall>
   /**
    * The lost run that `agent.continue` continues under its id. No store gives it: a host of runs that survive their process computes it.
    * Default: none, and the lost run has failed.

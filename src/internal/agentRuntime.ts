@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type { Begin } from "./agentContinuation.ts"
 import * as AgentContinuation from "./agentContinuation.ts"
+import * as Background from "./background.ts"
 import * as State from "./agentState.ts"
 import { type ByHand, Compactions } from "./compactions.ts"
 import { noReader, type Reader } from "./delivery.ts"
@@ -24,7 +25,6 @@ import * as Execution from "./execution.ts"
 import * as Input from "./invalidInput.ts"
 import * as Message from "../Message.ts"
 import * as OutputReview from "./outputReview.ts"
-import type { OpenTurn } from "./openTurn.ts"
 import { OpenTurns } from "./openTurns.ts"
 import type { Prompted } from "./promptOptions.ts"
 import { type Queued, type QueueMode, type QueueName, Queues } from "./queues.ts"
@@ -104,10 +104,11 @@ export class AgentRuntime {
   /** Takes the notes and the queues of the session, and writes there that a run was lost with its process, unless the next run continues it. */
   readonly restore = Effect.suspend(() => {
     if (this.journal === undefined) return Effect.void
-    const { interrupted, lostRun, notes, open, queues } = this.journal.session.restored
+    const { background = [], interrupted, lostRun, notes, open, queues } = this.journal.session.restored
     notes?.forEach((note, messageId) => this.compactions.notes.set(messageId, note))
     this.open.interrupted = interrupted
     this.open.keep(open)
+    this.open.background = background
     this.queues.add("steering", queues.steering)
     this.queues.add("followUp", queues.followUp)
     return interrupted === undefined ? this.journal.lose(lostRun) : Effect.void
@@ -148,10 +149,15 @@ export class AgentRuntime {
         const begin = yield* Effect.fromResult(makeTask(now))
         yield* this.open.take(begin.interrupted, this.journal)
         const isResumed = begin.open !== undefined || begin.byHand !== undefined
+        const isContinued = isResumed || begin.interrupted !== undefined
+        const { background } = this.open
         const results = isResumed ? [] : this.open.close(this.current.messages, now)
-        const prompts = [...results, ...begin.prompts]
+        const ends = isContinued || background.length === 0 ? [] : Background.closing(background, now)
+        const prompts = [...results, ...ends, ...begin.prompts]
+        const left = isContinued && begin.byHand === undefined ? { background } : {}
+        if (begin.byHand === undefined) this.open.background = []
         const { runId = prompted.runId } = begin
-        return yield* this.start({ ...begin, prompts, runId }, prompted, reader)
+        return yield* this.start({ ...begin, ...left, prompts, runId }, prompted, reader)
       })
     )
   }
@@ -184,7 +190,7 @@ export class AgentRuntime {
     // A run is over when its last subscriber has received its end.
     const rest = Effect.suspend(() => {
       this.ended = undefined
-      if (begin.byHand === undefined) this.keepOpen(this.run?.waiting.turn)
+      if (begin.byHand === undefined) this.keepOpen(this.run)
       this.set({ ...this.current, phase: "idle" })
       return ended.open
     })
@@ -197,7 +203,9 @@ export class AgentRuntime {
   }
 
   /** Keeps the turn that a run left open, unless the application has replaced its messages. */
-  private keepOpen(turn: OpenTurn | undefined): void {
+  private keepOpen(run: Run | undefined): void {
+    const { turn } = run?.waiting ?? {}
+    if (turn !== undefined) this.open.background = run?.background?.left(turn.message) ?? []
     this.open.keep(turn)
     if (!this.current.messages.some(({ id }) => id === turn?.message.id)) this.open.keep(undefined)
   }

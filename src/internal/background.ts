@@ -13,6 +13,7 @@ import { type Control, InFlight, type Stop } from "./interruption.ts"
 import * as Message from "../Message.ts"
 import type { Body, ToolOutput } from "../AgentEvent.ts"
 import type { RunOptions } from "../RunOptions.ts"
+import type { OpenCall } from "./openTurn.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
 
@@ -36,8 +37,8 @@ interface Owner {
 
 /** The reasons for which a call ends the run, if it has any. */
 interface Faults {
-  readonly failure: FailureReason | undefined
-  readonly fatal: Cause.Cause<Reason> | undefined
+  readonly failure?: FailureReason | undefined
+  readonly fatal?: Cause.Cause<Reason> | undefined
 }
 
 /** The end of a call for the turn that waits for it: its outcome, or the handle of a call that continues. */
@@ -67,13 +68,13 @@ export class BackgroundCall {
   readonly halted = Latch.makeUnsafe(false)
   private readonly run: Owner
 
-  constructor(run: Owner, call: Message.ToolCall, handle: string) {
+  constructor(run: Owner, { call, handle, turn = run.turn }: Pick<OpenCall, "call" | "handle" | "turn">) {
     this.run = run
     this.inFlight.halts.add(this.halted.open)
     this.call = call
     this.handle = handle
     this.startedAt = run.elapsed
-    this.turn = run.turn
+    this.turn = turn
   }
 
   /** Has the turn continue without the call. */
@@ -96,11 +97,7 @@ export class BackgroundCall {
 
   /** The end as messages name it. */
   get end(): Message.BackgroundEnd | undefined {
-    const { call, handle, outcome: ended } = this
-    if (ended === undefined) return undefined
-    const { outcome, output } = ended
-    const trust = output.trust === undefined ? {} : { trust: output.trust }
-    return { handle, toolCallId: call.id, toolName: call.name, outcome, ...trust }
+    return endOf(this)
   }
 }
 
@@ -130,14 +127,25 @@ export class Background {
 
   /** Keeps a call, which a stop of the run halts. */
   open(call: Message.ToolCall): BackgroundCall {
-    const opened = new BackgroundCall(this.run, call, `bg_${++this.last}`)
+    return this.keep(new BackgroundCall(this.run, { call, handle: `bg_${++this.last}` }))
+  }
+
+  /** Keeps a call that an earlier run, or this one before its process ended, left in the background. */
+  restore(left: OpenCall): BackgroundCall {
+    const restored = this.keep(new BackgroundCall(this.run, left))
+    restored.isInBackground = true
+    if (left.end !== undefined) this.end(restored, ToolOutcome.make(left.end.outcome, left.end.output))
+    return restored
+  }
+
+  private keep(opened: BackgroundCall): BackgroundCall {
     this.calls = [...this.calls, opened]
     this.run.control.inFlight.halts.add(opened.inFlight.halt)
     return opened
   }
 
   /** Keeps the end of a call, which has a batch of its own. */
-  end(ended: BackgroundCall, outcome: Outcome, { failure, fatal }: Faults): void {
+  end(ended: BackgroundCall, outcome: Outcome, { failure, fatal }: Faults = {}): void {
     this.run.control.inFlight.halts.delete(ended.inFlight.halt)
     if (ended.isInBackground) {
       ended.outcome = outcome
@@ -180,6 +188,16 @@ export class Background {
     if (unread.length > 0) run.append([message(unread, run.clock.currentTimeMillisUnsafe())])
   }
 
+  /** The ends that the model has not read, for the next run. */
+  left(message: Message.Assistant): ReadonlyArray<OpenCall> {
+    return this.unread.map(({ call, handle, outcome: end }) => ({
+      handle,
+      message,
+      call,
+      ...(end === undefined ? {} : { end })
+    }))
+  }
+
   /** Waits until all calls have ended. */
   get ends(): Effect.Effect<void> {
     return Effect.forEach(this.atWork, ({ ended }) => ended.await, { discard: true })
@@ -199,15 +217,41 @@ export class Background {
   }
 }
 
+/** A call in the background, as messages describe it. */
+interface Described {
+  readonly call: Message.ToolCall
+  readonly handle: string
+  readonly outcome: Outcome | undefined
+  readonly partial?: ToolOutput | undefined
+  readonly startedAt?: number
+}
+
+const endOf = ({ call, handle, outcome: ended }: Described): Message.BackgroundEnd | undefined => {
+  if (ended === undefined) return undefined
+  const { outcome, output } = ended
+  const trust = output.trust === undefined ? {} : { trust: output.trust }
+  return { handle, toolCallId: call.id, toolName: call.name, outcome, ...trust }
+}
+
 /** The message that reports ends. */
-const message = (calls: ReadonlyArray<BackgroundCall>, timestamp: number): Message.User => ({
+const message = (calls: ReadonlyArray<Described>, timestamp: number): Message.User => ({
   ...Message.user(contentOf(calls), timestamp),
-  backgroundEnds: calls.flatMap(({ end }) => end ?? [])
+  backgroundEnds: calls.flatMap((call) => endOf(call) ?? [])
 })
+
+/** The messages that report the ends of calls that no run continues. */
+export const closing = (left: ReadonlyArray<OpenCall>, timestamp: number): ReadonlyArray<Message.User> => {
+  const ends = left.map(({ call, end, handle }) => ({
+    call,
+    handle,
+    outcome: end === undefined ? ToolOutcome.unknown(call) : ToolOutcome.make(end.outcome, end.output)
+  }))
+  return ends.length === 0 ? [] : [message(ends, timestamp)]
+}
 
 /** Calls in words: their ends with the results, or their progress. */
 export const contentOf = (
-  calls: ReadonlyArray<BackgroundCall>,
+  calls: ReadonlyArray<Described>,
   elapsed?: number
 ): ReadonlyArray<Message.Text | Message.Image> =>
   calls.flatMap((call, index) => [
@@ -216,10 +260,7 @@ export const contentOf = (
   ])
 
 /** The state of a call, `elapsed` milliseconds after the start of the run. */
-export const stateOf = (
-  { call, handle, outcome, startedAt }: BackgroundCall,
-  elapsed = startedAt
-): string => {
+export const stateOf = ({ call, handle, outcome, startedAt = 0 }: Described, elapsed = startedAt): string => {
   const name = `Background call ${handle} (${call.name})`
   return outcome === undefined
     ? `[${name} has run for ${Math.floor((elapsed - startedAt) / 1000)} s]`

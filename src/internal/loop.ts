@@ -19,7 +19,9 @@ import type { RunOptions } from "../RunOptions.ts"
 import { Outer, type Run, Stopped } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
+import * as Request from "./request.ts"
 import type { Task } from "./task.ts"
+import * as ToolCall from "./toolCall.ts"
 import * as Turn from "./turn.ts"
 
 /** One run from start to end. Nothing must interrupt it: its control stops it. */
@@ -88,6 +90,11 @@ const turns = Effect.fnUntraced(function* (
     return deadline.set
   })
   yield* deadline.set
+  if (task.background !== undefined && task.background.length > 0) {
+    yield* Request.offer(run)
+    for (const left of task.background)
+      yield* ToolCall.continueBeside(run, left, task.interrupted !== undefined)
+  }
   for (let isFirst = true; ; isFirst = false) {
     const begun = isFirst ? task.interrupted?.open : undefined
     // The calls of an interrupted turn get their results, whatever keeps the next turn from beginning.

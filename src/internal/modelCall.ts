@@ -52,7 +52,11 @@ export const ask = Effect.fnUntraced(function* (
   yield* run.delivered
   if (durationMs !== undefined) announceEnd(reply, { message, durationMs, exit })
   const isBad = message.stopReason === "error" || message.stopReason === "aborted"
-  return { message, durationMs, exit: isBad && Exit.isSuccess(exit) ? Exit.fail(Silence.failedBy(message)) : exit }
+  return {
+    message,
+    durationMs,
+    exit: isBad && Exit.isSuccess(exit) ? Exit.fail(Silence.failedBy(message)) : exit
+  }
 })
 
 /** Publishes the end of the call with the provider's notes, or its failure unless the run was stopped. */

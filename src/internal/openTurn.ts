@@ -119,6 +119,27 @@ export const OpenTurn = Schema.Struct({
 })
 export interface OpenTurn extends Schema.Schema.Type<typeof OpenTurn> {}
 
+/**
+ * A call in the background whose end the transcript does not have.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface OpenCall {
+  /** The handle by which the model knows the call. */
+  readonly handle: string
+  /** The answer that made the call. */
+  readonly message: Message.Assistant
+  /** The call. */
+  readonly call: Message.ToolCall
+  /** The turn of the answer. Default: it is not known. */
+  readonly turn?: number
+  /** The params that the tool began with. Default: it had not begun. */
+  readonly params?: Schema.Json
+  /** The end of the call. Default: it had not ended. */
+  readonly end?: { readonly outcome: Message.ToolOutcome; readonly output: ToolOutput }
+}
+
 /** An agent inside of a tool call whose run ended suspended. */
 export interface Suspended {
   readonly messages: ReadonlyArray<Message.Message>

@@ -6,7 +6,7 @@ import type { OfTag } from "../AgentEvent.ts"
 import type { Journal } from "./journal.ts"
 import type * as Message from "../Message.ts"
 import type { Interrupted } from "./interrupted.ts"
-import type { Answer, OpenTurn, Question, QuestionAnswer } from "./openTurn.ts"
+import type { Answer, OpenCall, OpenTurn, Question, QuestionAnswer } from "./openTurn.ts"
 import type { QuestionReply, Reply, Request, Suspended } from "./openTurn.ts"
 import type { CannotAnswer } from "./requestError.ts"
 import { Requests } from "./requests.ts"
@@ -28,6 +28,8 @@ export class OpenTurns {
   readonly inner = new Map<string, Suspended>()
   /** The turn that waits for a person, or that the last process left open. */
   current: OpenTurn | undefined
+  /** The calls in the background whose ends the next run reports. */
+  background: ReadonlyArray<OpenCall> = []
   /** The run that the next one continues, unless it begins with a prompt. */
   interrupted: Interrupted | undefined
   private readonly registry: () => ToolRegistry["Service"]
@@ -77,6 +79,7 @@ export class OpenTurns {
     if (turn === undefined && this.current !== undefined)
       this.withdraw({ open: this.current, inner: this.inner })
     if (turn === undefined) this.inner.clear()
+    if (turn === undefined) this.background = []
     if (turn !== undefined) this.requests.restore(turn, this.registry())
     this.current = turn
   }

@@ -4,7 +4,7 @@
 import type { ByHand, Compactions } from "./compactions.ts"
 import type { Interrupted } from "./interrupted.ts"
 import type { Message } from "../Message.ts"
-import type { OpenTurn, Suspended } from "./openTurn.ts"
+import type { OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import type { QueueName, Queues } from "./queues.ts"
@@ -36,6 +36,8 @@ export interface Task {
   readonly retry?: Patience | undefined
   /** The turn that an earlier run left open, which is the first of this run. Default: the run asks the model first. */
   readonly open?: OpenTurn | undefined
+  /** The calls that earlier runs, or this one before its process ended, left in the background. Default: none. */
+  readonly background?: ReadonlyArray<OpenCall>
   /** The run that this one continues, under its id. Default: the run begins. */
   readonly interrupted?: Interrupted | undefined
   /** The agents inside of calls that wait for a person. Default: none. */

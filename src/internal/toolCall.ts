@@ -1,6 +1,7 @@
 /**
  * One tool call from its guards to its outcome: executed in time, halted when the run is stopped, reviewed by its hooks.
  */
+import type { BackgroundCall } from "./background.ts"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -22,7 +23,9 @@ import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
 import { Batch } from "./batch.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
+import type { OpenCall } from "./openTurn.ts"
 import * as Output from "./toolOutput.ts"
+import type { Run } from "./run.ts"
 import type * as Registry from "../ToolRegistry.ts"
 
 type Outcome = ToolOutcome.Outcome
@@ -174,13 +177,7 @@ const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.
   const { halt } = beside.inFlight
   if (tool.blocking === false) yield* beside.leave()
   else batch.inFlight.halts.add(halt)
-  const work = perform(own, looked).pipe(
-    Effect.catchCause((cause) => own.die(cause)),
-    Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(call), own)))
-  )
-  yield* Effect.forkDetach(beside.isInBackground ? background.placed(beside, work) : work, {
-    startImmediately: true
-  })
+  yield* start(own, beside, perform(own, looked))
   const { durationMs, outcome } = yield* Deferred.await(beside.returned)
   batch.inFlight.halts.delete(halt)
   if (outcome.background !== undefined) return batch.keep(call, outcome)
@@ -188,6 +185,33 @@ const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.
   if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call)
   yield* batch.settle(call, outcome, durationMs)
   yield* batch.pollSteering
+})
+
+/** Begins the work of a call with a batch of its own, in a fiber that the run waits for. */
+const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) => {
+  const background = own.run.keepBackground()
+  const whole = work.pipe(
+    Effect.catchCause((cause) => own.die(cause)),
+    Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(beside.call), own)))
+  )
+  return Effect.forkDetach(beside.isInBackground ? background.placed(beside, whole) : whole, {
+    startImmediately: true
+  })
+}
+
+/**
+ * Continues a call that was in the background when its process ended: under its handle if it may run again. `isOwn`: whether it
+ * belongs to this run.
+ */
+export const continueBeside = Effect.fnUntraced(function* (run: Run, left: OpenCall, isOwn: boolean) {
+  const { call, message, params } = left
+  const end = left.end ?? (isOwn ? undefined : ToolOutcome.unknown(call))
+  const beside = run.keepBackground().restore({ ...left, ...(end === undefined ? {} : { end }) })
+  if (end !== undefined) return
+  const own = new Batch(run, message, undefined, undefined, beside)
+  const mayRun = params === undefined || (run.toolOf(call)?.effect ?? "once") !== "once"
+  const allowed = mayRun ? yield* Guards.again(run, call, params) : ToolOutcome.unknown(call)
+  yield* start(own, beside, allowed._tag === "Allowed" ? perform(own, allowed) : own.settle(call, allowed))
 })
 
 /** A defect halts the batch and ends the run, once each call has its result. */

@@ -45,6 +45,7 @@ export class Completion {
       case "MessageEnd":
         return this.addMessage(run, fact)
       case "ToolInvoked":
+      case "ToolBackgrounded":
       case "ToolExecutionEnd":
       case "ApprovalRequested":
       case "QuestionAsked":
@@ -110,6 +111,7 @@ export class Completion {
     { timestamp, toolCallId }: AgentEvent & { readonly toolCallId: string }
   ): void {
     const toolCalls = run.answer === undefined ? [] : Message.toolCalls(run.answer)
+    if (run.background.has(toolCallId)) return
     if (!run.isDetected) this.add({ ...run.base(timestamp), _tag: "ToolsDetected", toolCalls })
     const call = toolCalls.find(({ id }) => id === toolCallId)
     if (run.calls.has(toolCallId) || call === undefined) return
@@ -143,7 +145,10 @@ export class Completion {
   /** Ends the calls of a run, and the runs inside of them. */
   endCalls(run: RunProgress): void {
     this.retract(run)
-    for (const { end, isBegun, start } of [...run.calls.values()].reverse()) {
+    for (const { end, handle, isBegun, start } of [
+      ...run.background.values(),
+      ...run.calls.values()
+    ].reverse()) {
       if (end !== undefined) continue
       const { params: _params, label: _label, _tag, ...call } = start
       this.endInside(run, start.toolCallId)
@@ -154,7 +159,8 @@ export class Completion {
         rawArguments: ""
       } as const
       const { outcome, output: result } = isBegun ? ToolOutcome.unknown(named) : ToolOutcome.notBegun
-      const ended = { result, isError: true, outcome, durationMs: 0 }
+      const beside = handle === undefined ? {} : { background: handle, turn: start.turn ?? 0 }
+      const ended = { result, isError: true, outcome, durationMs: 0, ...beside }
       this.add({ ...call, ...run.base(this.now), _tag: "ToolExecutionEnd", ...ended })
     }
   }

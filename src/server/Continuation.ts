@@ -103,7 +103,8 @@ export class Continuing {
   /** The run that a call of the turn started last. */
   inside(runId: string, toolCallId: string): RunProgress | undefined {
     // Turns that the run has taken since have calls of their own.
-    return this.isAtTurnOf(runId) ? this.log.inside(runId, toolCallId).at(-1) : undefined
+    const isBeside = this.log.runs.get(runId)?.background.has(toolCallId) === true
+    return isBeside || this.isAtTurnOf(runId) ? this.log.inside(runId, toolCallId).at(-1) : undefined
   }
 
   /** Whether a run has not come further than the turn that it continues with. */
@@ -127,8 +128,13 @@ export class Continuing {
     const interrupted = this.interruptedOf(run, restored)
     const taken = new Set(interrupted.prompts.map(({ id }) => id))
     const left = (messages: ReadonlyArray<Message.Message>) => messages.filter(({ id }) => !taken.has(id))
+    const background = restored.background?.map((call) => {
+      const { start } = run.background.get(call.call.id) ?? run.calls.get(call.call.id) ?? {}
+      return { ...call, ...(start?.turn === undefined ? {} : { turn: start.turn }) }
+    })
     return {
       ...restored,
+      ...(background === undefined ? {} : { background }),
       queues: { steering: left(queues.steering), followUp: left(queues.followUp) },
       interrupted
     }
@@ -143,8 +149,8 @@ export class Continuing {
     const paused = isRoot && this.requested?.what === "pause" ? reasonOf(this.requested) : run.paused
     const durationMs = Math.max(0, this.now - start.timestamp)
     const ended = run.ended
-    const unanswered =
-      [...run.calls.values()].filter(({ end }) => end !== undefined).length - run.results.length
+    const answered = new Set(run.results.map(({ toolCallId }) => toolCallId))
+    const unanswered = [...run.calls].filter(([id, { end }]) => end !== undefined && !answered.has(id)).length
     return {
       runId: start.runId,
       options: optionsOf(start.options, restored.handedOff !== undefined),
@@ -154,7 +160,7 @@ export class Continuing {
       ...(open === undefined ? {} : { open }),
       spent: run.spent,
       calls: ended,
-      toolCalls: ended.length + (open === undefined ? 0 : Math.max(0, unanswered)),
+      toolCalls: ended.length + (open === undefined ? 0 : unanswered),
       durationMs,
       countedMs: isRoot ? this.countedMs : Math.min(durationMs, this.countedMs),
       ...(paused === undefined ? {} : { paused }),

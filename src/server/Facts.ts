@@ -64,6 +64,8 @@ class Part {
   private readonly id: string
   private readonly path: AgentEvent["path"]
   private children = new Map<string, Part>()
+  /** The calls in the background, with the turns that made them. */
+  private readonly background = new Map<string, { readonly background: string; readonly turn: number }>()
 
   constructor(id: string, path?: AgentEvent["path"]) {
     this.id = id
@@ -126,10 +128,19 @@ class Part {
 
   private ofMessage(entry: SessionEntry.MessageEntry): Events {
     const { message } = entry
-    if (message.role === "assistant") this.children = new Map()
+    if (message.role === "assistant")
+      this.children = new Map([...this.children].filter(([id]) => this.background.has(id)))
     const turn = message.role === "toolResult" ? this.turn : this.turn + 1
     if (message.role === "assistant") this.turn = turn
-    return [{ ...this.base(entry, turn), _tag: "MessageEnd", message }]
+    return [...this.leftBy(entry, message), { ...this.base(entry, turn), _tag: "MessageEnd", message }]
+  }
+
+  /** The result of a call that continues in the background has its handle. */
+  private leftBy(entry: Entry, message: Message.Message): Events {
+    if (message.role !== "toolResult" || message.background === undefined) return []
+    const { background: handle, toolCallId, toolName } = message
+    this.background.set(toolCallId, { background: handle, turn: this.turn })
+    return [{ ...this.base(entry), _tag: "ToolBackgrounded", toolCallId, toolName, handle }]
   }
 
   private ofCompaction(entry: SessionEntry.Compaction): Events {
@@ -196,12 +207,15 @@ class Part {
 
   private ofTool(entry: Entry, tool: typeof Data.Tool.Type): AgentEvent {
     const { toolCallId, toolName } = tool
-    const base = { ...this.base(entry), toolCallId, toolName }
+    const { background, turn } = this.background.get(toolCallId) ?? { turn: this.turn }
+    const base = { ...this.base(entry, turn), toolCallId, toolName }
     if (tool.phase === "start") {
       return { ...base, _tag: "ToolInvoked", params: tool.params, modified: false, approved: false }
     }
     const { durationMs, isError, outcome, output: result } = tool
-    return { ...base, _tag: "ToolExecutionEnd", result, isError, outcome, durationMs }
+    const beside = background === undefined ? {} : { background }
+    this.background.delete(toolCallId)
+    return { ...base, _tag: "ToolExecutionEnd", result, isError, outcome, durationMs, ...beside }
   }
 
   private ofQuestion(entry: Entry, question: typeof Data.Question.Type): Events {

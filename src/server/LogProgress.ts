@@ -59,12 +59,13 @@ export class LogProgress {
     return Math.max(0, to - from - held)
   }
 
-  /** The runs that a tool call of the current turn of a run started. */
+  /** The runs that a tool call of the current turn of a run started, or one in the background. */
   inside(runId: string, toolCallId: string): ReadonlyArray<RunProgress> {
-    const turn = this.runs.get(runId)?.turn
+    const run = this.runs.get(runId)
+    const isBeside = run?.background.has(toolCallId) === true
     return [...this.runs.values()].filter(
       ({ callerTurn, start: { parent } }) =>
-        parent?.runId === runId && parent.toolCallId === toolCallId && callerTurn === turn
+        parent?.runId === runId && parent.toolCallId === toolCallId && (callerTurn === run?.turn || isBeside)
     )
   }
 }
@@ -103,6 +104,7 @@ const ownKeyOf = (event: AgentEvent): string | undefined => {
       return event.message.id
     case "ToolExecutionStart":
     case "ToolInvoked":
+    case "ToolBackgrounded":
     case "ToolExecutionEnd":
     case "HandedOff":
       return `${turn} ${event.toolCallId}`

@@ -11,6 +11,8 @@ import * as Usage from "../Usage.ts"
 export interface Call {
   readonly start: OfTag<"ToolExecutionStart">
   isBegun: boolean
+  /** The handle of a call that continued in the background. */
+  handle?: string
   end: OfTag<"ToolExecutionEnd"> | undefined
 }
 
@@ -52,6 +54,8 @@ export class RunProgress {
   answer: Message.Assistant | undefined
   isDetected = false
   calls = new Map<string, Call>()
+  /** The calls of earlier turns in the background that have not ended. */
+  readonly background = new Map<string, Call>()
   results: ReadonlyArray<Message.ToolResult> = []
   /** The messages that the run put into the transcript. */
   readonly messages: Array<Message.Message> = []
@@ -168,6 +172,8 @@ export class RunProgress {
     this.isAsking = false
     this.answer = undefined
     this.isDetected = false
+    for (const [id, call] of this.calls)
+      if (call.handle !== undefined && call.end === undefined) this.background.set(id, call)
     this.calls = new Map()
     this.results = []
   }
@@ -180,14 +186,21 @@ export class RunProgress {
       case "ToolExecutionStart":
         this.calls.set(event.toolCallId, { start: event, isBegun: false, end: undefined })
         break
-      case "ToolInvoked": {
+      case "ToolBackgrounded": {
         const call = this.calls.get(event.toolCallId)
+        if (call !== undefined) call.handle = event.handle
+        break
+      }
+      case "ToolInvoked": {
+        const call = this.calls.get(event.toolCallId) ?? this.background.get(event.toolCallId)
         if (call !== undefined) call.isBegun = true
         break
       }
       case "ToolExecutionEnd": {
-        const call = this.calls.get(event.toolCallId)
+        const beside = event.background === undefined ? undefined : this.background.get(event.toolCallId)
+        const call = beside ?? this.calls.get(event.toolCallId)
         if (call !== undefined) call.end = event
+        if (beside !== undefined) this.background.delete(event.toolCallId)
       }
     }
   }

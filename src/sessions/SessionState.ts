@@ -15,7 +15,7 @@ import type { Compaction } from "../Transcript.ts"
 import * as Data from "./CustomData.ts"
 import * as SessionEntry from "./SessionEntry.ts"
 import { Tree } from "./Tree.ts"
-import { openTurnOf } from "./Turn.ts"
+import { openCallsOf, openTurnOf } from "./Turn.ts"
 
 type Queues = Restored["queues"]
 
@@ -37,6 +37,9 @@ export class SessionState {
   readonly approvals = new Map<string, SessionEntry.Approval>()
   /** The entries of the agents inside the calls of the last answer, by the id of the call. */
   readonly children = new Map<string, Array<SessionEntry.SessionEntry>>()
+
+  /** The ids of the calls that continued in the background: their agents outlive the answer. */
+  private readonly beside = new Set<string>()
 
   private readonly sessionId: string
 
@@ -93,7 +96,9 @@ export class SessionState {
     if (steering.length + followUp.length > 0) {
       this.queues = { steering: others(steering), followUp: others(followUp) }
     }
-    if (message.role === "assistant") this.children.clear()
+    if (message.role === "toolResult" && message.background !== undefined) this.beside.add(message.toolCallId)
+    if (message.role === "assistant")
+      for (const id of this.children.keys()) if (!this.beside.has(id)) this.children.delete(id)
   }
 
   private addCustom({ data, kind }: SessionEntry.Custom): string | undefined {
@@ -137,6 +142,7 @@ export class SessionState {
     const open = openTurnOf(branch)
     const handedOff = handOffOf(branch)
     const notes = notesOf(branch)
+    const background = openCallsOf(branch)
     const lostRun = [...this.runs.keys()].at(-1)
     return {
       messages,
@@ -155,7 +161,8 @@ export class SessionState {
       ...(handedOff === undefined ? {} : { handedOff }),
       ...(notes.size === 0 ? {} : { notes }),
       ...(lostRun === undefined ? {} : { lostRun }),
-      ...(open === undefined ? {} : { open })
+      ...(open === undefined ? {} : { open }),
+      ...(background.length === 0 ? {} : { background })
     }
   }
 }

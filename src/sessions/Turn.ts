@@ -4,7 +4,9 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import type { OpenTurn, Question, QuestionAnswer, Request } from "../internal/openTurn.ts"
+import * as Background from "../internal/background.ts"
+import type { OpenCall, OpenTurn, Question, QuestionAnswer, Request } from "../internal/openTurn.ts"
+import * as Message from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Data from "./CustomData.ts"
 import type * as SessionEntry from "./SessionEntry.ts"
@@ -36,6 +38,41 @@ export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined =
     approvals: approvalsOf(rest),
     questions: questionsOf(rest, new Set(runs.map(({ runId }) => runId)))
   }
+}
+
+/** The calls of a branch in the background whose ends no message of it reports, in the order of their results. */
+export const openCallsOf = (branch: ReadonlyArray<Entry>): ReadonlyArray<OpenCall> => {
+  const isBeside = (entry: Entry) =>
+    entry.type === "message" && entry.message.role === "toolResult" && entry.message.background !== undefined
+  if (!branch.some(isBeside)) return []
+  let answer: Message.Assistant | undefined
+  /** The calls of the answer, which may have begun and ended before their results came. */
+  let known = new Map<string, Pick<OpenCall, "params" | "end">>()
+  const open = new Map<string, OpenCall>()
+  for (const entry of branch) {
+    for (const tool of dataOf("tool", readTool, entry)) {
+      const { toolCallId: id } = tool
+      const more =
+        tool.phase === "start"
+          ? { params: tool.params }
+          : { end: { outcome: tool.outcome, output: tool.output } }
+      const left = [...open.values()].find(({ call }) => call.id === id)
+      if (left === undefined) known.set(id, { ...known.get(id), ...more })
+      else open.set(left.handle, { ...left, ...more })
+    }
+    if (entry.type !== "message") continue
+    const { message } = entry
+    for (const { handle } of Background.endsIn(message)) open.delete(handle)
+    if (message.role === "assistant") {
+      answer = message
+      known = new Map()
+    }
+    if (message.role !== "toolResult" || message.background === undefined || answer === undefined) continue
+    const { background: handle, toolCallId } = message
+    const call = Message.toolCalls(answer).find(({ id }) => id === toolCallId)
+    if (call !== undefined) open.set(handle, { handle, message: answer, call, ...known.get(toolCallId) })
+  }
+  return [...open.values()]
 }
 
 /**

@@ -300,17 +300,15 @@ describe("background calls (row 151)", () => {
         agent([work("a"), say("I wait."), say("end")], { tools: [tool] }),
         layer
       )
-      yield* played.agent.subscribe((event) =>
-        event._tag === "QuestionAsked" ? Queue.offer(asked, event.questionId) : Effect.void
-      )
-      const run = yield* Effect.forkChild(played.agent.prompt("go"), { startImmediately: true })
-      yield* settle()
-      assert.deepStrictEqual(ofTag(played.events, "ToolBackgrounded"), [])
-      const [request] = yield* played.agent.approvals
-      yield* played.agent.answer(request?.approvalId ?? "", {
-        decision: "approve",
-        argumentsHash: request?.argumentsHash ?? ""
+      const requests = yield* Queue.unbounded<Approval.Request>()
+      yield* played.agent.subscribe((event) => {
+        if (event._tag === "ApprovalRequested") return Queue.offer(requests, event)
+        return event._tag === "QuestionAsked" ? Queue.offer(asked, event.questionId) : Effect.void
       })
+      const run = yield* Effect.forkChild(played.agent.prompt("go"), { startImmediately: true })
+      const { approvalId, argumentsHash } = yield* Queue.take(requests)
+      assert.deepStrictEqual(ofTag(played.events, "ToolBackgrounded"), [])
+      yield* played.agent.answer(approvalId, { decision: "approve", argumentsHash })
       const questionId = yield* Queue.take(asked)
       yield* settle()
       assert.strictEqual((yield* played.requests).length, 2)
@@ -403,6 +401,43 @@ describe("background calls (row 151)", () => {
       )
       yield* end("a", "x".repeat(2_000))
       assert.include(Message.textOf((yield* ended).newMessages.at(-2) ?? Message.user("")), "\ncut")
+    })
+  )
+
+  it.effect("end before a run is suspended, and the run that resumes it reports those of earlier turns", () =>
+    Effect.gen(function* () {
+      const { end, tool } = worker()
+      const remove = Tool.make({
+        name: "remove",
+        description: "Removes.",
+        execute: () => Effect.succeed("removed")
+      })
+      const layer = Approval.layer({ rules: [Approval.ask("remove")], otherwise: "allow", asked: "defer" })
+      const script = [
+        work("a"),
+        ScriptedProvider.toolCalls({ name: "remove", params: {} }, { name: "work", params: { task: "b" } }),
+        say("end")
+      ]
+      const { agent, ended, events, isOver } = yield* Effect.provide(
+        start(script, { tools: [tool, remove] }),
+        layer
+      )
+      assert.isFalse(isOver())
+      yield* end("a")
+      yield* settle()
+      assert.isFalse(isOver())
+      yield* end("b")
+      assert.strictEqual((yield* ended).status, "suspended")
+      const [request] = yield* agent.approvals
+      yield* agent.answer(request?.approvalId ?? "", {
+        decision: "approve",
+        argumentsHash: request?.argumentsHash ?? ""
+      })
+      const { newMessages, text } = yield* agent.continue
+      assert.strictEqual(text, "end")
+      assert.deepStrictEqual(results(newMessages), ["removed", "did b"])
+      assert.deepStrictEqual(told(newMessages), ["bg_1 success"])
+      assert.strictEqual(ofTag(events, "ToolExecutionEnd").length, 3)
     })
   )
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Postgres from "../sql/postgres.ts"
-import { durable } from "./durable.ts"
+import { background, durable } from "./durable.ts"
 
 const say = () => {}
 
@@ -18,6 +18,17 @@ describe("chaos", () => {
       180_000
     )
   }
+
+  it.live(
+    "a durable run with three calls in the background survives the end of its process at any moment (row 151)",
+    () =>
+      Effect.gen(function* () {
+        const { figures, violations } = yield* background.run({ seed: 3, count: 6, store: "sqlite", say })
+        assert.deepStrictEqual(violations, [])
+        assert.isAbove(Number(figures["kills"]), 4)
+      }),
+    180_000
+  )
 
   it.live(
     "runs that were queued when their worker was killed are all due at the start of the next one, and begin in time",

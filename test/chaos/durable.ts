@@ -19,6 +19,13 @@ export const durable: Chaos = {
   run: (options) => Effect.scoped(run(options))
 }
 
+/** Durable runs with three calls in the background, whose workers are killed as those of `durable`. */
+export const background: Chaos = {
+  count: 50,
+  unit: "runs",
+  run: (options) => Effect.scoped(run(options, true))
+}
+
 /** Runs side by side. */
 const concurrency = 2
 
@@ -34,7 +41,10 @@ const databases = Effect.fnUntraced(function* (home: string, store: string) {
   return { database, server }
 })
 
-const run = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Outcome, never, Scope.Scope> {
+const run = Effect.fnUntraced(function* (
+  options: Options,
+  background = false
+): Effect.fn.Return<Outcome, never, Scope.Scope> {
   const { concurrent, cost, due, store = "sqlite" } = options
   if (store === "postgres" && !Postgres.isInstalled)
     return { figures: {}, violations: ["there is no PostgreSQL"] }
@@ -42,7 +52,7 @@ const run = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Out
   const script = yield* Bundled.make("durable/worker.ts", home)
   const { database, server } = yield* databases(home, store)
   const engine = store === "live" ? ("live" as const) : ("cluster" as const)
-  const place: Points.Place = { script, home, engine, database }
+  const place: Points.Place = { script, home, engine, database, ...(background ? { background } : {}) }
   if (due !== undefined) return yield* Effect.promise(() => Figures.due(place, due, options))
   if (cost !== undefined) return yield* Effect.promise(() => Figures.cost(place, cost, options))
   if (concurrent !== undefined)

@@ -9,7 +9,7 @@ import { aborts } from "./aborts.ts"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { defaults } from "./defaults.ts"
-import { durable } from "./durable.ts"
+import { background, durable } from "./durable.ts"
 import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
@@ -25,6 +25,7 @@ import { wire } from "./wire.ts"
 /** A new kind is one more line here. */
 const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["aborts", aborts],
+  ["background", background],
   ["cancel", cancel],
   ["defaults", defaults],
   ["durable", durable],

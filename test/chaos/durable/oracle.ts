@@ -39,7 +39,12 @@ export const violations = (evidence: Evidence): Violations => [
 
 /** The calls whose end is unknown. */
 export const unknowns = ({ messages }: Pick<Evidence, "messages">): number =>
-  messages.filter((message) => message.role === "toolResult" && message.outcome === "unknown").length
+  messages
+    .flatMap((message): ReadonlyArray<Message.ToolResult | Message.BackgroundEnd> => {
+      if (message.role === "user") return message.backgroundEnds ?? []
+      return message.role === "toolResult" ? [message] : []
+    })
+    .filter(({ outcome }) => outcome === "unknown").length
 
 const answersOf = ({ messages }: Pick<Evidence, "messages">): number =>
   messages.filter(({ role }) => role === "assistant").length
@@ -49,7 +54,7 @@ export const repeats = (evidence: Pick<Evidence, "deeds" | "messages">): number 
   evidence.deeds.filter(({ what }) => what === "model").length - answersOf(evidence)
 
 /** I1: the log has each event that the watcher saw, at its position, and the watcher saw each event of the log. */
-const watched = ({ lines, seen }: Evidence): Violations => {
+export const watched = ({ lines, seen }: Evidence): Violations => {
   const { entries } = LogLine.read(lines)
   const stored = new Map(entries.map(({ event, position, tag }) => [position, { event, tag }]))
   const whole = seen.filter(({ tag }) => tag !== "MessageDelta")

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path"
 import { Random } from "../Random.ts"
+import * as Beside from "./beside.ts"
 import type { Point } from "./deaths.ts"
 import { sleep } from "./http.ts"
 import { port } from "./ports.ts"
@@ -17,6 +18,8 @@ export interface Place {
   readonly engine: Settings["engine"]
   /** Makes the URL of a database for a run. */
   readonly database: (name: string) => Promise<string>
+  /** Whether the model has calls in the background, in place of turns with two tools. Default `false`. */
+  readonly background?: boolean
 }
 
 /** When a process is killed. */
@@ -48,6 +51,7 @@ const settingsOf = (place: Place, url: string, name: string, asks = false): Sett
   asks,
   url,
   ...(place.engine === undefined ? {} : { engine: place.engine }),
+  ...(place.background === undefined ? {} : { background: place.background }),
   // Each run has a database of its own, and its worker comes back at its address.
   ...(url.startsWith("sqlite:") ? {} : { cluster: { port: port(), lease: 15_000 } }),
   world: join(place.home, `${name}.world`),
@@ -55,6 +59,8 @@ const settingsOf = (place: Place, url: string, name: string, asks = false): Sett
   pace,
   isChecked: true
 })
+
+const judgeOf = ({ background }: Place) => (background === true ? { judge: Beside.violations } : {})
 
 /** Plays a run that nothing happens to, and counts its writes. */
 export const unkilled = async (
@@ -65,7 +71,14 @@ export const unkilled = async (
   const settings = settingsOf(place, url, name)
   const workers = new Workers({ script: place.script, settings: () => settings, size: 1 })
   await workers.whenReady()
-  const play = await Play.start({ workers, url, world: settings.world, sessionId: name, turns })
+  const play = await Play.start({
+    ...judgeOf(place),
+    workers,
+    url,
+    world: settings.world,
+    sessionId: name,
+    turns
+  })
   if (typeof play === "string") {
     await workers.end()
     return {
@@ -110,7 +123,8 @@ export const round = async (options: Round): Promise<Result> => {
   const kills: ReadonlyArray<Kill> = random.once(2) ? [first, recoveryKill(random)] : [first]
   const name = `s${seed}`
   const url = await place.database(name)
-  const asks = seed % 3 === 0
+  const isPlain = place.background !== true
+  const asks = isPlain && seed % 3 === 0
   const settings = settingsOf(place, url, name, asks)
   const workers = new Workers({ script: place.script, settings: () => settings, size: 1, points: kills })
   const later = kills.map(({ after }, index) => killLater(workers, index, after))
@@ -120,7 +134,8 @@ export const round = async (options: Round): Promise<Result> => {
     world: settings.world,
     sessionId: name,
     turns,
-    steers: random.once(3),
+    ...judgeOf(place),
+    steers: random.once(3) && isPlain,
     asks,
     pauses: seed % 3 === 1
   })

@@ -19,6 +19,8 @@ export interface Options {
   readonly asks?: boolean
   /** Whether a person pauses the run and resumes it. */
   readonly pauses?: boolean
+  /** What is wrong with the run. Default: what is wrong with one whose turns have two tools each. */
+  readonly judge?: (evidence: Oracle.Evidence) => ReadonlyArray<string>
 }
 
 /** What came of a run. */
@@ -183,7 +185,7 @@ export class Play {
       ...this.wrong,
       ...watcher.faults,
       ...(stored.runs.length === 1 ? [] : [`one key started ${stored.runs.length} runs`]),
-      ...(this.wrong.length > 0 ? [] : Oracle.violations(evidence))
+      ...(this.wrong.length > 0 ? [] : (options.judge ?? Oracle.violations)(evidence))
     ]
     return {
       sessionId: options.sessionId,

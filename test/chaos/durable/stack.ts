@@ -7,6 +7,7 @@ import { NodeCluster } from "effect-agent/durable-node"
 import { Agents, LiveRuns, RunLogStore, type Runs, SqlRunLogStore } from "effect-agent/server"
 import { MemorySessionStore, SqlSessionStore } from "effect-agent/sessions"
 import { NodeSqlite } from "effect-agent/sql"
+import * as Beside from "./beside.ts"
 import * as Cast from "./cast.ts"
 import * as World from "./world.ts"
 
@@ -20,6 +21,8 @@ export interface Settings {
   readonly isChecked: boolean
   /** Whether calls of \`once\` tools wait for an approval, and pure tools ask a question. Default: none does. */
   readonly asks?: boolean
+  /** Whether the model has three calls in the background, in place of its turns with two tools. Default: it has none. */
+  readonly background?: boolean
   /** The worker in a cluster; `undefined` for the only process of its database. */
   readonly cluster?: { readonly port: number; readonly lease: number }
   /** The most runs at a time. Default: that of the library. */
@@ -48,10 +51,14 @@ export const stores = (url: string) =>
 
 const policy = Approval.layer({ rules: [Approval.ask("once")], otherwise: "allow", asked: "wait" })
 
-const agents = ({ asks = false, isChecked, pace, turns, world }: Settings) => {
+const agents = ({ asks = false, background = false, isChecked, pace, turns, world }: Settings) => {
   const append = World.appender(world)
   return Agents.layer(({ session, sessionId }) => {
     const cast: Cast.Settings = { sessionId, turns, pace, isChecked, asks, append }
+    if (background)
+      return Agent.make({ model: "m", tools: Beside.tools(cast), session, limits: { maxTurns: 9 } }).pipe(
+        Effect.provide(Beside.model(cast))
+      )
     return Agent.make({
       model: "m",
       tools: Cast.tools(cast),
