@@ -21,6 +21,7 @@ export const take: Effect.Effect<void, ClusterRefused, SqlClient.SqlClient | Sco
     const sql = (yield* SqlClient.SqlClient).withoutTransforms()
     const file = yield* Effect.mapError(fileOf(sql), storage)
     if (file === undefined) return
+    if (yield* hasOtherName(file)) return yield* linked(file)
     const prefix = `${file}-durable-`
     yield* Effect.catch(NodeSqliteLock.take(prefix, only), (error) =>
       Effect.flatMap(Effect.mapError(NodeSqliteLock.isHeld(`${prefix}${only}`), storage), (isHeld) =>
@@ -34,6 +35,19 @@ const fileOf = (sql: SqlClient.SqlClient) =>
   sql.onDialectOrElse({
     sqlite: () => SqlOwner.fileOf(sql),
     orElse: () => Effect.undefined
+  })
+
+/** Whether a file has a second name: a process that uses it by that one has another lock and another log, which damages the file. */
+const hasOtherName = (file: string) =>
+  Effect.try({
+    try: () => process.getBuiltinModule("node:fs").statSync(file).nlink > 1,
+    catch: (error) => new ClusterRefused({ reason: "Storage", detail: String(error) })
+  })
+
+const linked = (file: string) =>
+  new ClusterRefused({
+    reason: "Storage",
+    detail: `${file} has a second name, a hard link, by which another process may damage it. Remove that name, or copy the file.`
   })
 
 const alreadyRunning = (file: string) =>

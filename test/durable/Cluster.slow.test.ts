@@ -9,6 +9,7 @@ import { NodeSqlite } from "effect-agent/sql"
 import { sqlite } from "../sql/databases.ts"
 import * as Postgres from "../sql/postgres.ts"
 import { freePort } from "./ports.ts"
+import { linkSync, rmSync, writeFileSync } from "node:fs"
 
 /** An entity that says which worker it lives on. */
 const Place = Entity.make("Place", [Rpc.make("Where", { success: Schema.Int })])
@@ -38,6 +39,20 @@ const placesUntil = (wanted: (ports: ReadonlySet<number>) => boolean) =>
 const provided = <E, R>(layer: Layer.Layer<Sharding.Sharding, E, R>) => Layer.build(layer)
 
 describe("Cluster.embedded", () => {
+  it.live("refuses a file that has a second name", () =>
+    Effect.gen(function* () {
+      const filename = (yield* sqlite).slice("sqlite:".length)
+      const process = Cluster.embedded().pipe(Layer.provide(NodeSqlite.layer({ filename })))
+      writeFileSync(filename, "")
+      linkSync(filename, `${filename}.other`)
+      const refused = yield* Effect.flip(Effect.scoped(provided(process)))
+      assert.deepInclude(refused, { _tag: "ClusterRefused", reason: "Storage" })
+      assert.include(refused.message, "second name")
+      rmSync(`${filename}.other`)
+      yield* Effect.scoped(provided(Layer.fresh(process)))
+    })
+  )
+
   it.live("runs entities in one process, and refuses a second one", () =>
     Effect.gen(function* () {
       const url = yield* sqlite
