@@ -191,12 +191,10 @@ const warnOfUnknown = ({ options }: Run, registered: ModelRequest["tools"]): Eff
   const chosen = typeof choice === "object" ? [choice.name] : []
   const known = registered.map(({ name }) => name)
   const warn = (option: string, names: ReadonlyArray<string>) => {
-    const [first, ...others] = names.filter((name) => !known.includes(name))
-    if (first === undefined) return Effect.void
-    const more = others.length === 0 ? "" : ` and ${others.length} more`
-    return Effect.logWarning(
-      `${option} names ${JSON.stringify(first)}${more}: ${notRegistered(first, known)}`
-    )
+    const [name, ...others] = names.filter((name) => !known.includes(name))
+    if (name === undefined) return Effect.void
+    const all = `${JSON.stringify(name)}${others.length === 0 ? "" : ` and ${others.length} more`}`
+    return Effect.logWarning(`${option} names ${all}: ${notRegistered(name, known)}`)
   }
   return activeTools.length + chosen.length === 0
     ? Effect.void
