@@ -36,6 +36,11 @@ type Params = typeof Params.Type
  * `maxCharacters`, default 20,000, is the size of a page. A page ends with the offset of the next one. The tool has the trust of the
  * result that the artifact was made of. It fails with `ArtifactNotFound` for an id that the store does not have.
  *
+ * **Gotchas**
+ *
+ * The tool reads each result of its store. The id of a result is a random UUID, and a model of another conversation that gets it reads
+ * the result too. Give each tenant a store of its own.
+ *
  * **Example** (Paging through an artifact)
  *
  * ```ts
