@@ -12,7 +12,7 @@
  *   `gen_ai.conversation.id` (option `modelOptions.sessionId`), `gen_ai.request.*`, `gen_ai.response.*`, `gen_ai.usage.*`,
  *   `gen_ai.output.type`, `gen_ai.tool.*`, `server.address`, `server.port` and `error.type`. Additions to the conventions:
  *   `effect_agent.run.id`, `effect_agent.run.status`, `effect_agent.run.turns`, `effect_agent.turn`, `effect_agent.usage.cost`,
- *   `effect_agent.tool.outcome` and `effect_agent.tool.trust`.
+ *   `effect_agent.tool.outcome`, `effect_agent.tool.trust` and, in the background, `effect_agent.tool.background`.
  * - Each attempt that a retry follows is an event `effect_agent.retry` of the span of its model call.
  * - `error.type` is the tag of the error: that of the reason of a `ProviderError`, such as `RateLimited`, and the outcome of a tool call,
  *   such as `timeout`. The span is an error then. Cancelled work has the type `cancelled`, and its span is no error.

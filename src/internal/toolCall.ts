@@ -262,6 +262,9 @@ const execute = Effect.fnUntraced(function* (
   const attempted = yield* attempt(work, { within: inFlight, timeout, stopwatch, inner })
   run.waiting.endCall(call.id)
   isRunning = false
+  const { beside } = batch
+  if (beside?.isInBackground === true)
+    yield* Effect.annotateCurrentSpan("effect_agent.tool.background", beside.handle)
   if (attempted._tag === "Done") return yield* ended(call, Exit.map(attempted.exit, own))
   const { _tag, isAbandoned } = attempted
   if (isAbandoned) yield* Effect.logWarning(`Tool ${call.name} ignored its interruption`)
@@ -282,7 +285,7 @@ const contextOf = (
     idempotencyKey: `${batch.message.id}.${plain(call.id)}`,
     runId: id,
     ...(events.path === undefined ? {} : { path: events.path }),
-    turn,
+    turn: batch.beside?.turn ?? turn,
     ...(answer === undefined ? {} : { answer }),
     ask: (question) => MidCallQuestion.ask(batch, call, question),
     refuses: (media) => provider.refuses?.(asked, media),

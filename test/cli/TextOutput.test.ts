@@ -198,6 +198,28 @@ describe("TextOutput", () => {
     })
   )
 
+  it.effect("names a call that continues in the background (row 151)", () =>
+    Effect.gen(function* () {
+      const work = Tool.make({
+        name: "work",
+        description: "x",
+        blocking: false,
+        execute: () => Effect.as(Effect.yieldNow, "worked")
+      })
+      const script = [
+        ScriptedProvider.toolCall("work", {}),
+        ScriptedProvider.text("I wait"),
+        ScriptedProvider.text("Done")
+      ]
+      const lines = (yield* shown(script, work)).filter((line) => line.startsWith("err"))
+      assert.deepStrictEqual(lines.slice(0, 2), [
+        "err: → work\n",
+        "err: … work continues in the background as bg_1\n"
+      ])
+      assert.include(lines, "err: ← work: worked\n")
+    })
+  )
+
   it.effect("names a call once, if a question names it", () =>
     Effect.gen(function* () {
       const asked = Tool.make({ name: "asked", description: "x", execute: () => Effect.succeed("yes") })

@@ -50,6 +50,34 @@ const passing = <A, E, R>(program: Effect.Effect<A, E, R>, step: Duration.Input 
   Effect.raceFirst(program, Effect.forever(Effect.andThen(TestClock.adjust(step), Effect.yieldNow)))
 
 describe("spans", () => {
+  it.effect("of a call in the background ends at its end, with the handle (row 151)", () =>
+    Effect.gen(function* () {
+      const end = yield* Latch.make(false)
+      const work = Tool.make({
+        name: "work",
+        description: "Works.",
+        blocking: false,
+        execute: () => Effect.as(end.await, "worked")
+      })
+      const afterTurn = Hook.afterModel(({ turn }) => (turn === 2 ? end.open : Effect.void))
+      const script = [
+        ScriptedProvider.toolCall("work", {}),
+        ScriptedProvider.text("I wait."),
+        ScriptedProvider.text("Done.")
+      ]
+      const { spans } = yield* record(prompt(script, { tools: [work], hooks: [afterTurn] }))
+      const span = named(spans, "execute_tool work")
+      assert.deepStrictEqual(
+        [span.status, span.attributes["effect_agent.tool.background"], span.within.length],
+        ["ok", "bg_1", 1]
+      )
+      assert.isAbove(
+        spans.findIndex(({ name }) => name.startsWith("invoke_agent")),
+        -1
+      )
+    })
+  )
+
   it.effect("of a whole run: two turns, a retry, tools of which one fails, and a sub-agent (row 231)", () =>
     Effect.gen(function* () {
       const script = [

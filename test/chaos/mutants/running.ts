@@ -338,5 +338,21 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: 'this.undelivered[this.written - 1] = { ...last, status: "failed", error: failure }',
     to: "{}",
     test: "test/behaviour/Session.test.ts"
+  },
+  {
+    fault: "loses none and repeats no end, at whatever write its process ends",
+    without: "a call in the background that is once does not run again",
+    file: "src/internal/toolCall.ts",
+    from: 'const mayRun = params === undefined || (run.toolOf(call)?.effect ?? "once") !== "once"',
+    to: "const mayRun = true",
+    test: "test/server/BackgroundKills.slow.test.ts"
+  },
+  {
+    fault: "whose results tell the ends",
+    without: "no message repeats an end that the model has read",
+    file: "src/internal/background.ts",
+    from: "return ended.filter(({ handle }) => !reported.has(handle))",
+    to: "return ended.filter(({ handle }) => !reported.has(`${handle}?`))",
+    test: "test/behaviour/Background.test.ts"
   }
 ]
