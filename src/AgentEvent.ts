@@ -28,7 +28,7 @@
  * - `Output` comes before the `RunEnd` of a completed run that has an `output` schema.
  * - `Compaction` comes before `ModelCallStart`, or between it and `ModelCallError` if the conversation was too long for the model. A run
  *   of `agent.compact` has no turns, and its `Compaction` comes alone.
- * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
+ * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookExecuted`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
  *   where they happen.
  * - A model call that fails has `ModelCallError` in place of `ModelCallEnd`. A call that the run stops has neither.
  * - Where a hook answers, or the run could not ask the model, the answer stands alone.
@@ -88,7 +88,13 @@ const base = {
 }
 /** The part of `usage` that the runs inside have spent, those that tool calls of this run started; absent if there is none. */
 const childUsage = { childUsage: Schema.optionalKey(Usage) }
+const hook = {
+  hook: Schema.String,
+  hookId: Schema.String,
+  hookName: Schema.optionalKey(Schema.String)
+}
 const tool = { toolCallId: Schema.String, toolName: Schema.String }
+const ofCall = { toolCallId: Schema.optionalKey(Schema.String), toolName: Schema.optionalKey(Schema.String) }
 const artifact = { artifactId: Schema.String, bytes: Schema.Int, mediaType: Schema.String }
 const reason = { reason: Schema.optionalKey(Schema.String) }
 
@@ -219,11 +225,10 @@ export const AgentEvent = Schema.TaggedUnion({
     /** The handle of a call that had continued in the background. Default: it had not. */
     background: Schema.optionalKey(Schema.String)
   },
+  HookExecuted: { ...base, ...hook, ...ofCall, durationMs: Schema.Finite },
   HookError: {
     ...base,
-    hook: Schema.String,
-    hookId: Schema.String,
-    hookName: Schema.optionalKey(Schema.String),
+    ...hook,
     error: Schema.String,
     consecutiveErrors: Schema.Int,
     disabled: Schema.Boolean
@@ -282,6 +287,7 @@ export type AgentEvent =
   | ToolBackgrounded
   | ArtifactStored
   | ToolExecutionEnd
+  | HookExecuted
   | HookError
   | ContextTransformed
   | Compaction
@@ -603,6 +609,18 @@ export interface ArtifactStored extends Shape<"ArtifactStored"> {}
  * @since 0.2.0
  */
 export interface ToolExecutionEnd extends Shape<"ToolExecutionEnd"> {}
+
+/**
+ * A call of a hook ended well.
+ *
+ * **Details**
+ *
+ * Only runs with the option `history` of mode `"full"` emit it. `hook` is its point, `hookName` its name, if it has one, and `toolCallId` the tool call that it was called for, if any.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HookExecuted extends Shape<"HookExecuted"> {}
 
 /**
  * A hook failed.

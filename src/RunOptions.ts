@@ -12,6 +12,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { DurationInput } from "./internal/durationInput.ts"
 import { VendorMembers } from "./Message.ts"
+import { StopCondition } from "./StopCondition.ts"
 
 /**
  * The effort that the model puts into reasoning before it answers, from none to the most.
@@ -277,6 +278,26 @@ export const Limits = Schema.Struct({
 export interface Limits extends Schema.Schema.Type<typeof Limits> {}
 
 /**
+ * The turns that the report of a run keeps.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export const History = Schema.Struct({
+  /**
+   * The extent of `history` of the report. Default `"summary"`.
+   *
+   * - `"none"`: no turns.
+   * - `"summary"`: the number, time, duration, tokens and calls of each turn.
+   * - `"full"`: the messages of each turn too. The run then emits `HookExecuted` for each call of a hook, which `audit` has.
+   */
+  mode: Schema.optionalKey(Schema.Literals(["none", "summary", "full"])),
+  /** The most turns, the newest. Default 10. */
+  size: Schema.optionalKey(Count)
+})
+export interface History extends Schema.Schema.Type<typeof History> {}
+
+/**
  * The options of a run.
  *
  * **Details**
@@ -347,6 +368,12 @@ export const RunOptions = Schema.Struct({
   /** The bounds of the run. Default: 50 turns, and 5 rounds of equal tool calls. */
   limits: Schema.optionalKey(Limits),
   /**
+   * The condition that ends the run after a turn, with status `"stopped"`, such as `StopCondition.hasToolCall("submit")`. Default none.
+   *
+   * A run that ends by itself with that turn has the status of that end.
+   */
+  stopWhen: Schema.optionalKey(StopCondition),
+  /**
    * Whether a steering message waits for the calls of its turn, or skips those that have not begun. Default `"afterTurn"`.
    */
   steeringPolicy: Schema.optionalKey(Schema.Literals(["afterTurn", "skipRemaining"])),
@@ -380,6 +407,8 @@ export const RunOptions = Schema.Struct({
    * The longest time of one call of an `approveTool` hook, a duration. Default: no bound, since it may ask a person.
    */
   approvalTimeout: Schema.optionalKey(DurationInput),
+  /** The turns that the report keeps, set when the run begins. Default: a summary of the last 10. */
+  history: Schema.optionalKey(History),
   /** The agent that runs, for telemetry: the name of the span is `invoke_agent` and the name of the agent. Default none. */
   agent: Schema.optionalKey(Agent)
 })

@@ -7,12 +7,14 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type AgentEvent, isInside, type OfTag } from "./AgentEvent.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as Message from "./Message.ts"
 import { Adjustment } from "./ModelEvent.ts"
+import { History } from "./RunOptions.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -31,12 +33,61 @@ export const Turn = Schema.Struct({
   /** Its tokens, 0 until it ends. */
   tokens: Schema.Finite,
   /** The number of its tool results, 0 until it ends. */
-  toolCalls: Schema.Int
+  toolCalls: Schema.Int,
+  /** The messages that it put into the transcript, absent unless the option `history` has the mode `"full"`. */
+  messages: Schema.optionalKey(Schema.Array(Message.Message))
 })
 export interface Turn extends Schema.Schema.Type<typeof Turn> {}
 
 /**
+ * How far a tool call has come.
+ *
+ * **Details**
+ *
+ * - `"pending"`: it has begun, and waits for guards, an approval or its turn.
+ * - `"executing"`: its tool runs.
+ * - `"completed"`: it ended without an error.
+ * - `"failed"`: it ended with an error other than a timeout, such as a rejection.
+ * - `"timedOut"`: it reached its time limit.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const CallState = Schema.Literals(["pending", "executing", "completed", "failed", "timedOut"])
+export type CallState = typeof CallState.Type
+
+/**
+ * The record of a tool call.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const CallRecord = Schema.Struct({
+  /** The id of the call. */
+  toolCallId: Schema.String,
+  /** The name of the tool. */
+  toolName: Schema.String,
+  /** The turn that made the call. */
+  turn: Schema.Int,
+  /** How far it has come. */
+  state: CallState,
+  /** The time of its start in milliseconds since the epoch. */
+  startTime: Schema.Finite,
+  /** The time of its end in milliseconds since the epoch, absent until it ends. */
+  endTime: Schema.optionalKey(Schema.Finite),
+  /** Its duration in milliseconds, 0 until it ends. */
+  durationMs: Schema.Finite,
+  /** The first 500 characters of the error that the model reads, absent unless it failed or timed out. */
+  error: Schema.optionalKey(Schema.String)
+})
+export interface CallRecord extends Schema.Schema.Type<typeof CallRecord> {}
+
+/**
  * The kind of an {@link AuditEntry}.
+ *
+ * **Details**
+ *
+ * `hook_executed`, for a call of a hook that ended well, needs the option `history` with the mode `"full"`.
  *
  * @category models
  * @since 0.1.0
@@ -50,13 +101,16 @@ export const AuditType = Schema.Literals([
   "tool_rejected",
   "tool_blocked",
   "tool_skipped",
+  "tool_failed",
+  "tool_timeout",
+  "hook_executed",
   "hook_failed",
   "limit_reached"
 ])
 export type AuditType = typeof AuditType.Type
 
 /**
- * A decision of a person, a hook or a limit.
+ * A decision of a person, a hook or a limit, or a failure.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +124,7 @@ export const AuditEntry = Schema.Struct({
   toolCallId: Schema.optionalKey(Schema.String),
   /** The name of the tool, absent if the decision concerns no call. */
   toolName: Schema.optionalKey(Schema.String),
-  /** The reason of the decision, absent if there is none; for a rejected or blocked call the text that the model reads. */
+  /** The reason of the decision, absent if there is none. Of a call that was rejected, blocked or failed: the first 500 characters that the model reads. */
   detail: Schema.optionalKey(Schema.String)
 })
 export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
@@ -126,15 +180,20 @@ export const RunReport = Schema.Struct({
   adjusted: Schema.optionalKey(Schema.Array(Adjustment)),
   /** The messages of the errors that failed the run. */
   errors: Schema.Array(Schema.String),
-  /** The last 10 turns, oldest first. */
+  /** The option `history` of the run, absent if it has none. */
+  historyOptions: Schema.optionalKey(History),
+  /** The last turns, oldest first: 10, unless the option `history` says otherwise. */
   history: Schema.Array(Turn),
-  /** The last 1000 decisions, oldest first. */
+  /** The records of the last 1000 tool calls, in the order of their starts. A report of an earlier version has none. */
+  calls: Schema.Array(CallRecord).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
+  /** The last 1000 decisions and failures, oldest first. */
   audit: Schema.Array(AuditEntry)
 })
 export interface RunReport extends Schema.Schema.Type<typeof RunReport> {}
 
-const maxHistory = 10
-const maxAudit = 1000
+const defaultSize = 10
+const maxEntries = 1000
+const maxDetail = 500
 
 /**
  * The report of a run without events.
@@ -158,6 +217,7 @@ export const empty: RunReport = {
   usage: Usage.zero,
   errors: [],
   history: [],
+  calls: [],
   audit: []
 }
 
@@ -217,45 +277,57 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  * @category folding
  * @since 0.1.0
  */
-export const fold = (report: RunReport, event: AgentEvent): RunReport =>
-  isInside(event, report.runId)
-    ? report
-    : decisionsOf(event).reduce(
-        (report, entry) => ({ ...report, audit: last(maxAudit, report.audit, entry) }),
-        counted(report, event)
-      )
-
-const counted = (report: RunReport, event: AgentEvent): RunReport => {
+export const fold = (report: RunReport, event: AgentEvent): RunReport => {
+  if (isInside(event, report.runId)) return report
   switch (event._tag) {
     case "RunStart":
-      return { ...report, runId: event.runId, startTime: event.timestamp }
+      return runStarted(report, event)
     case "RunEnd":
       return { ...report, durationMs: event.durationMs, hookMs: event.hookMs ?? 0, paused: false }
-    case "Compaction":
-      return event.usage === undefined ? report : { ...report, usage: Usage.add(report.usage, event.usage) }
+    case "RunPaused":
+      return audited({ ...report, paused: true }, event, "execution_paused", event.reason)
+    case "RunResumed":
+      return audited({ ...report, paused: false }, event, "execution_resumed", event.reason)
+    case "RunCancelled":
+      return audited({ ...report, cancelled: true }, event, "execution_cancelled", event.reason)
+    case "RunRetry":
+    case "ModelCallRetry":
+      return { ...report, retries: report.retries + 1 }
+    case "RunError":
+      return { ...report, errors: [...report.errors, event.error.message] }
     case "TurnStart":
       return turnStarted(report, event)
     case "TurnEnd":
       return turnEnded(report, event)
     case "ModelCallEnd":
       return { ...report, modelMs: report.modelMs + event.durationMs, ...adjustedBy(report, event) }
-    case "ModelCallRetry":
-    case "RunRetry":
-      return { ...report, retries: report.retries + 1 }
+    case "MessageEnd":
+      return report.historyOptions?.mode === "full" ? withMessage(report, event) : report
+    case "Compaction":
+      return event.usage === undefined ? report : { ...report, usage: Usage.add(report.usage, event.usage) }
+    case "ToolExecutionStart":
+      return toolStarted(report, event)
+    case "ToolInvoked":
+      return toolInvoked(report, event)
     case "ToolExecutionEnd":
       return toolEnded(report, event)
-    case "RunPaused":
-      return { ...report, paused: true }
-    case "RunResumed":
-      return { ...report, paused: false }
-    case "RunCancelled":
-      return { ...report, cancelled: true }
-    case "RunError":
-      return { ...report, errors: [...report.errors, event.error.message] }
+    case "HookExecuted":
+      return audited(report, event, "hook_executed", nameOf(event))
+    case "HookError":
+      return audited(report, event, "hook_failed", `${nameOf(event)}: ${event.error}`)
+    case "LimitReached":
+      return audited(report, event, "limit_reached", event.limit)
     default:
       return report
   }
 }
+
+const runStarted = (report: RunReport, { options, runId, timestamp }: OfTag<"RunStart">): RunReport => ({
+  ...report,
+  runId,
+  startTime: timestamp,
+  ...(options?.history === undefined ? {} : { historyOptions: options.history })
+})
 
 const adjustedBy = ({ adjusted: before = [] }: RunReport, { adjusted }: OfTag<"ModelCallEnd">) => {
   if (adjusted === undefined) return {}
@@ -267,84 +339,119 @@ const adjustedBy = ({ adjusted: before = [] }: RunReport, { adjusted }: OfTag<"M
 
 const turnStarted = (report: RunReport, { timestamp, turn }: OfTag<"TurnStart">): RunReport => {
   const turns = report.turns + 1
-  const started: Turn = { turn: turn ?? turns, timestamp, durationMs: 0, tokens: 0, toolCalls: 0 }
-  return { ...report, turns, history: last(maxHistory, report.history, started) }
+  const { mode = "summary", size = defaultSize } = report.historyOptions ?? {}
+  if (mode === "none" || size === 0) return { ...report, turns }
+  const started: Turn = {
+    turn: turn ?? turns,
+    timestamp,
+    durationMs: 0,
+    tokens: 0,
+    toolCalls: 0,
+    ...(mode === "full" ? { messages: [] } : {})
+  }
+  return { ...report, turns, history: last(size, report.history, started) }
 }
 
-const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => {
-  const ended = (turn: Turn): Turn => ({
+const withMessage = (report: RunReport, { message }: OfTag<"MessageEnd">): RunReport =>
+  withTurn(report, (turn) => ({ ...turn, messages: [...(turn.messages ?? []), message] }))
+
+const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => ({
+  ...withTurn(report, (turn) => ({
     ...turn,
     durationMs: event.timestamp - turn.timestamp,
     tokens: event.usage.total,
     toolCalls: event.toolCallCount
-  })
+  })),
+  usage: Usage.add(report.usage, event.usage),
+  ...(event.childUsage === undefined
+    ? {}
+    : { childUsage: Usage.add(report.childUsage ?? Usage.zero, event.childUsage) })
+})
+
+/** Changes the newest turn of the history, if that has one. */
+const withTurn = (report: RunReport, change: (turn: Turn) => Turn): RunReport => ({
+  ...report,
+  history: [...report.history.slice(0, -1), ...report.history.slice(-1).map(change)]
+})
+
+/** A run that continues in another process starts calls again that had not ended. */
+const toolStarted = (report: RunReport, event: OfTag<"ToolExecutionStart">): RunReport => {
+  const { timestamp: startTime, toolCallId, toolName, turn = 0 } = event
+  const started: CallRecord = { toolCallId, toolName, turn, state: "pending", startTime, durationMs: 0 }
+  const known = indexOf(report.calls, toolCallId)
+  const isAgain = known !== -1 && report.calls[known]?.endTime === undefined
   return {
     ...report,
-    usage: Usage.add(report.usage, event.usage),
-    ...(event.childUsage === undefined
-      ? {}
-      : { childUsage: Usage.add(report.childUsage ?? Usage.zero, event.childUsage) }),
-    history: [...report.history.slice(0, -1), ...report.history.slice(-1).map(ended)]
+    calls: isAgain ? report.calls.with(known, started) : last(maxEntries, report.calls, started)
   }
 }
 
-const toolEnded = (report: RunReport, { durationMs, isError, outcome }: OfTag<"ToolExecutionEnd">) => ({
-  ...report,
-  toolCalls: report.toolCalls + 1,
-  toolMs: report.toolMs + durationMs,
-  toolSuccess: report.toolSuccess + (isError ? 0 : 1),
-  toolFailure: report.toolFailure + (isError && outcome !== "timeout" ? 1 : 0),
-  toolTimeout: report.toolTimeout + (outcome === "timeout" ? 1 : 0)
-})
-
-const decisionsOf = (event: AgentEvent): ReadonlyArray<AuditEntry> => {
-  switch (event._tag) {
-    case "RunPaused":
-      return [entry(event, "execution_paused", event.reason)]
-    case "RunResumed":
-      return [entry(event, "execution_resumed", event.reason)]
-    case "RunCancelled":
-      return [entry(event, "execution_cancelled", event.reason)]
-    case "ToolInvoked":
-      return [
-        ...(event.modified ? [entry(event, "tool_modified")] : []),
-        ...(event.approved ? [entry(event, "tool_approved")] : [])
-      ]
-    case "ToolExecutionEnd":
-      return refusalsOf(event)
-    case "HookError":
-      return [
-        entry(event, "hook_failed", `${event.hook}${FailureText.quoted(event.hookName)}: ${event.error}`)
-      ]
-    case "LimitReached":
-      return [entry(event, "limit_reached", event.limit)]
-    default:
-      return []
-  }
+const toolInvoked = (report: RunReport, event: OfTag<"ToolInvoked">): RunReport => {
+  const invoked = { ...report, calls: withCall(report.calls, event.toolCallId, { state: "executing" }) }
+  const modified = event.modified ? audited(invoked, event, "tool_modified") : invoked
+  return event.approved ? audited(modified, event, "tool_approved") : modified
 }
 
-const refusalsOf = (event: OfTag<"ToolExecutionEnd">): ReadonlyArray<AuditEntry> => {
-  switch (event.outcome) {
+const toolEnded = (report: RunReport, event: OfTag<"ToolExecutionEnd">): RunReport => {
+  const { durationMs, isError, outcome, result, timestamp: endTime, toolCallId } = event
+  const isTimeout = outcome === "timeout"
+  const state = isTimeout ? "timedOut" : isError ? "failed" : "completed"
+  const error = isError ? { error: Message.textOf(result).slice(0, maxDetail) } : {}
+  const ended: RunReport = {
+    ...report,
+    toolCalls: report.toolCalls + 1,
+    toolMs: report.toolMs + durationMs,
+    toolSuccess: report.toolSuccess + (isError ? 0 : 1),
+    toolFailure: report.toolFailure + (isError && !isTimeout ? 1 : 0),
+    toolTimeout: report.toolTimeout + (isTimeout ? 1 : 0),
+    calls: withCall(report.calls, toolCallId, { state, endTime, durationMs, ...error })
+  }
+  if (outcome === "skipped") return audited(ended, event, "tool_skipped")
+  return isError ? audited(ended, event, kindOf(outcome), error.error) : ended
+}
+
+const kindOf = (outcome: Message.ToolOutcome): AuditType => {
+  switch (outcome) {
     case "rejected":
     case "expired":
-      return [entry(event, "tool_rejected", Message.textOf(event.result))]
+      return "tool_rejected"
     case "blocked":
-      return [entry(event, "tool_blocked", Message.textOf(event.result))]
-    case "skipped":
-      return [entry(event, "tool_skipped")]
+      return "tool_blocked"
+    case "timeout":
+      return "tool_timeout"
     default:
-      return []
+      return "tool_failed"
   }
 }
 
-const entry = (event: AgentEvent, type: AuditType, detail?: string): AuditEntry => ({
-  type,
-  timestamp: event.timestamp,
-  ...("toolName" in event ? Struct.pick(event, ["toolCallId", "toolName"]) : {}),
-  ...(detail === undefined ? {} : { detail })
-})
+/** The newest record of a call: vendors repeat ids in different turns. */
+const indexOf = (calls: ReadonlyArray<CallRecord>, id: string): number =>
+  calls.findLastIndex(({ toolCallId }) => toolCallId === id)
+
+const withCall = (
+  calls: ReadonlyArray<CallRecord>,
+  id: string,
+  changes: Partial<CallRecord>
+): ReadonlyArray<CallRecord> => {
+  const index = indexOf(calls, id)
+  const call = calls[index]
+  return call === undefined ? calls : calls.with(index, { ...call, ...changes })
+}
+
+const nameOf = ({ hook, hookName }: OfTag<"HookError" | "HookExecuted">): string =>
+  `${hook}${FailureText.quoted(hookName)}`
+
+const audited = (report: RunReport, event: AgentEvent, type: AuditType, detail?: string): RunReport => {
+  const entry: AuditEntry = {
+    type,
+    timestamp: event.timestamp,
+    ...("toolName" in event ? Struct.pick(event, ["toolCallId", "toolName"]) : {}),
+    ...(detail === undefined ? {} : { detail })
+  }
+  return { ...report, audit: last(maxEntries, report.audit, entry) }
+}
 
 const last = <A>(max: number, entries: ReadonlyArray<A>, entry: A): ReadonlyArray<A> => [
-  ...entries.slice(1 - max),
+  ...entries.slice(Math.max(0, entries.length + 1 - max)),
   entry
 ]

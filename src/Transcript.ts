@@ -18,6 +18,7 @@ import {
   text,
   type ToolCall,
   toolCalls,
+  type ToolResult,
   toolResult,
   type User
 } from "./Message.ts"
@@ -118,7 +119,8 @@ export const isFailed = (message: Message): boolean =>
  */
 export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
   exchanges(messages).flatMap(({ answer, following }) => {
-    const ids = answer === undefined || isFailed(answer) ? [] : toolCalls(answer).map(({ id }) => id)
+    const calls = answer === undefined || isFailed(answer) ? [] : toolCalls(answer)
+    const ids = calls.flatMap(({ id }) => (isBlank(id) ? [] : [id]))
     const known = new Set(ids)
     const order = resultIds(following).filter((id) => known.has(id))
     const counts = ids.map((id) => order.filter((other) => other === id).length)
@@ -126,6 +128,10 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
     const wait = following.findIndex(({ role }) => role === "user")
     const late = wait === -1 ? [] : resultIds(following.slice(wait)).filter((id) => known.has(id))
     return [
+      ...calls.flatMap(({ id, name }) => (isBlank(id) ? [`a call of ${name} has a blank id`] : [])),
+      ...following.flatMap((message) =>
+        hasBlankId(message) ? [`a result of ${message.toolName} has a blank id`] : []
+      ),
       ...resultIds(following).flatMap((id) => (known.has(id) ? [] : [`result ${id} answers no call`])),
       ...duplicates(ids).map((id) => `call id ${id} is used twice in one answer`),
       ...ids.flatMap((id, index) => (counts[index] === 1 ? [] : [`call ${id} has ${counts[index]} results`])),
@@ -143,6 +149,7 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
  * - Of an answer that was cancelled it keeps the text, which the user has read, and adds a note as a user message, where a message of the
  *   user follows. Its calls, its thinking and their results are left out.
  * - A call without a result gets one that says that no result was recorded.
+ * - A call with a blank id gets an id. The results with blank ids behind its answer belong to such calls, in their order.
  * - A call whose id an earlier call of the same answer has is left out.
  * - Results follow their answer in the order of its calls.
  *
@@ -162,8 +169,9 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
  * @category transforming
  * @since 0.1.0
  */
-export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
-  if (isSound(messages)) return { messages, dropped: 0 }
+export const repair = (original: ReadonlyArray<Message>): Trimmed => {
+  if (isSound(original)) return { messages: original, dropped: 0 }
+  const messages = identified(original)
   const kept = new Set(messages.filter((message) => message.role !== "toolResult" && !isFailed(message)))
   const repaired = exchanges(messages).flatMap(({ answer, following }) => {
     const others = following.filter(({ role }) => role !== "toolResult")
@@ -256,6 +264,88 @@ export const compacted = (messages: ReadonlyArray<Message>, compaction: Compacti
 }
 
 /**
+ * The bounds of a transcript that {@link truncate} cuts.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface TruncateOptions {
+  /** The most messages. Default 100. */
+  readonly maxMessages?: number
+  /** The most characters of the content of all messages as JSON. Default 500,000. */
+  readonly maxCharacters?: number
+  /** The part that stays: both ends, the first with up to half of the bounds, or the end alone. Default `"bothEnds"`. */
+  readonly keep?: "bothEnds" | "end"
+}
+
+/**
+ * A transcript in two parts.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Truncated {
+  /** The messages that stay, in their order. */
+  readonly kept: ReadonlyArray<Message>
+  /** The messages that are left out, in their order. */
+  readonly dropped: ReadonlyArray<Message>
+}
+
+/**
+ * Divides a transcript that is too long into the messages of its two ends, and those between, which are left out.
+ *
+ * **Details**
+ *
+ * An answer stays or goes together with the results of its calls. The newest of these parts always stays, also where it alone exceeds the
+ * bounds, and so does a message of the kind `"developer"` at the start.
+ *
+ * **Example** (Keeping the beginning and the end)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const transcript = ["1", "2", "3", "4", "5", "6"].map((text) => Message.user(text))
+ * const { dropped, kept } = Transcript.truncate(transcript, { maxMessages: 4 })
+ *
+ * console.log(kept.map(Message.textOf), dropped.map(Message.textOf)) // => [ '1', '2', '5', '6' ] [ '3', '4' ]
+ * ```
+ *
+ * @category transforming
+ * @since 0.2.0
+ */
+export const truncate = (messages: ReadonlyArray<Message>, options: TruncateOptions = {}): Truncated => {
+  const { keep = "bothEnds", maxCharacters = 500_000, maxMessages = 100 } = options
+  const starts = [...new Set([0, ...cuts(messages)])]
+  const parts = starts.map((start, index) => messages.slice(start, starts[index + 1]))
+  const sizes = parts.map((part) => ({ messages: part.length, characters: charactersOf(part) }))
+  const room = { messages: maxMessages, characters: maxCharacters }
+  const firstHalf = { messages: Math.floor(maxMessages / 2), characters: maxCharacters / 2 }
+  /** Takes a part, if there is room. */
+  const take = (index: number, ...from: ReadonlyArray<typeof room>): boolean => {
+    const { characters = 0, messages = 0 } = sizes[index] ?? {}
+    if (from.some((left) => left.messages < messages || left.characters < characters)) return false
+    for (const left of from) {
+      left.messages -= messages
+      left.characters -= characters
+    }
+    return true
+  }
+  const isLed = messages[0] !== undefined && isLeading(messages, messages[0])
+  let end = parts.length - 1
+  room.messages -= sizes[end]?.messages ?? 0
+  room.characters -= sizes[end]?.characters ?? 0
+  let start = 0
+  if (isLed && start < end) {
+    room.messages -= 1
+    room.characters -= sizes[start++]?.characters ?? 0
+  }
+  if (keep === "bothEnds") while (start < end && take(start, room, firstHalf)) start++
+  while (end > start && take(end - 1, room)) end--
+  const kept = end <= start ? messages : [...parts.slice(0, start), ...parts.slice(end)].flat()
+  return { kept, dropped: parts.slice(start, Math.max(start, end)).flat() }
+}
+
+/**
  * Returns the places at which a transcript can be cut: where a turn begins.
  *
  * **Details**
@@ -276,19 +366,24 @@ export const compacted = (messages: ReadonlyArray<Message>, compaction: Compacti
  * @category getters
  * @since 0.2.0
  */
-export const turnStarts = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
-  const starts: Array<number> = []
+export const turnStarts = (messages: ReadonlyArray<Message>): ReadonlyArray<number> =>
+  cuts(messages).filter((index) => {
+    const before = messages[index - 1]?.role
+    return before === undefined || before === "assistant" || before === "toolResult"
+  })
+
+/** The places where no result behind belongs to a call before, in ascending order. */
+const cuts = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
+  const places: Array<number> = []
   // Whether a result follows before the next answer.
   let isOpen = false
   for (let index = messages.length - 1; index >= 0; index--) {
     const role = messages[index]?.role
-    const before = messages[index - 1]?.role
     if (role === "assistant") isOpen = false
     if (role === "toolResult") isOpen = true
-    if (!isOpen && (before === undefined || before === "assistant" || before === "toolResult"))
-      starts.push(index)
+    if (!isOpen) places.push(index)
   }
-  return starts.reverse()
+  return places.reverse()
 }
 
 /**
@@ -349,8 +444,43 @@ const exchanges = (messages: ReadonlyArray<Message>): ReadonlyArray<Exchange> =>
   }))
 }
 
+/** Without blank ids. */
 const resultIds = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
-  messages.flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
+  messages.flatMap((message) =>
+    message.role === "toolResult" && !isBlank(message.toolCallId) ? [message.toolCallId] : []
+  )
+
+const isBlank = (id: string): boolean => id.trim() === ""
+
+const hasBlankId = (message: Message): message is ToolResult =>
+  message.role === "toolResult" && isBlank(message.toolCallId)
+
+/** The messages with an id for each call that has a blank one, and its results, as the same objects each time. */
+const identified = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
+  exchanges(messages).flatMap(({ answer, following }) => {
+    if (answer === undefined) return following
+    const whole = withIds(answer)
+    const made = toolCalls(whole).filter((_, index) => isBlank(toolCalls(answer)[index]?.id ?? ""))
+    const results = new Map(
+      following.filter(hasBlankId).flatMap((result, index) => {
+        const call = made[index]
+        return call === undefined ? [] : [[result, resultFor(call)(result)] as const]
+      })
+    )
+    return [whole, ...following.map((message) => (hasBlankId(message) && results.get(message)) || message)]
+  })
+
+const withIds = memoize((answer: Assistant): Assistant => {
+  if (!toolCalls(answer).some(({ id }) => isBlank(id))) return answer
+  const content = answer.content.map((block, index) =>
+    block.type === "toolCall" && isBlank(block.id) ? { ...block, id: `call_${answer.id}_${index}` } : block
+  )
+  return { ...answer, content }
+})
+
+const resultFor = memoize((call: ToolCall) =>
+  memoize((result: ToolResult): ToolResult => ({ ...result, toolCallId: call.id }))
+)
 
 /** The answer without the calls whose id an earlier one has. Returns the same object each time, so that its encoding can be cached. */
 const withoutDoubles = memoize((answer: Assistant): Assistant => {
@@ -396,10 +526,17 @@ const safeStart = (messages: ReadonlyArray<Message>, target: number): number => 
 
 const isKept = (messages: ReadonlyArray<Message>, keepFirstUser: boolean) => {
   const firstUser = keepFirstUser ? messages.find(({ role }) => role === "user") : undefined
-  return (message: Message): boolean =>
-    message === firstUser ||
-    (message.role === "custom" && message.kind === "developer" && messages[0] === message)
+  return (message: Message): boolean => message === firstUser || isLeading(messages, message)
 }
+
+const isLeading = (messages: ReadonlyArray<Message>, message: Message): boolean =>
+  message.role === "custom" && message.kind === "developer" && messages[0] === message
+
+const charactersOf = (messages: ReadonlyArray<Message>): number =>
+  messages.reduce(
+    (sum, message) => sum + JSON.stringify(message.role === "custom" ? message.data : message.content).length,
+    0
+  )
 
 /** Makes the message of a summary. Returns the same object each time, so that its encoding can be cached. */
 const summaryOf = memoize(({ firstKept, summary }: Compaction) =>

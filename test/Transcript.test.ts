@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, Transcript } from "effect-agent"
 
+const range = (length: number) => Array.from({ length }, (_, index) => index)
 const call = (id: string): Message.ToolCall => ({
   type: "toolCall",
   id,
@@ -92,6 +93,74 @@ describe("Transcript", () => {
       const messages = [Message.user("hi"), calls("a"), result("a"), calls("a"), result("a")]
       assert.deepStrictEqual(Transcript.violations(messages), [])
       assert.strictEqual(Transcript.repair(messages).messages, messages)
+    })
+  })
+
+  it("names blank ids, and repair makes up ids for them (row 176)", () => {
+    const whole = calls("", "b", " ")
+    const messages = [
+      Message.user("hi"),
+      whole,
+      result(""),
+      result("b"),
+      result(" "),
+      Message.assistant("ok")
+    ]
+    assert.deepStrictEqual(Transcript.violations(messages), [
+      "a call of t has a blank id",
+      "a call of t has a blank id",
+      "a result of t has a blank id",
+      "a result of t has a blank id"
+    ])
+    const { dropped, messages: repaired } = Transcript.repair(messages)
+    assert.deepStrictEqual(
+      repaired.flatMap((message) => (message.role === "toolResult" ? [Message.textOf(message)] : [])),
+      ["result ", "result b", "result  "]
+    )
+    assert.strictEqual(dropped, 0)
+    assert.deepStrictEqual(Transcript.violations(repaired), [])
+    for (const index of [1, 2, 4])
+      assert.strictEqual(repaired[index], Transcript.repair(messages).messages[index])
+    const orphans = Transcript.repair([Message.user("hi"), calls(""), result(""), result("")])
+    assert.deepStrictEqual([orphans.messages.length, orphans.dropped], [3, 1])
+    assert.deepStrictEqual(Transcript.violations(orphans.messages), [])
+  })
+
+  describe("truncate", () => {
+    const turn = (id: string) => [Message.user(id), calls(id), result(id)]
+    const messages = [...turn("a"), ...turn("b"), ...turn("c"), ...turn("d")]
+    const both = (options: Transcript.TruncateOptions, of: ReadonlyArray<Message.Message> = messages) => {
+      const { dropped, kept } = Transcript.truncate(of, options)
+      assert.deepStrictEqual(
+        of.filter((message) => kept.includes(message)),
+        kept
+      )
+      assert.sameMembers([...kept, ...dropped], [...of])
+      return kept.map((message) => of.indexOf(message))
+    }
+
+    it("keeps both ends, and pairs whole (row 188)", () => {
+      assert.strictEqual(Transcript.truncate(messages).kept, messages)
+      assert.deepStrictEqual(both({ maxMessages: 12 }), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+      assert.deepStrictEqual(both({ maxMessages: 11 }), [0, 1, 2, 3, 6, 7, 8, 9, 10, 11])
+      assert.deepStrictEqual(both({ maxMessages: 6 }), [0, 1, 2, 9, 10, 11])
+      assert.deepStrictEqual(both({ maxMessages: 5 }), [0, 9, 10, 11])
+      assert.deepStrictEqual(both({ maxMessages: 6, keep: "end" }), [6, 7, 8, 9, 10, 11])
+      assert.deepStrictEqual(both({ maxMessages: 0 }), [10, 11])
+      assert.deepStrictEqual(Transcript.truncate([]), { kept: [], dropped: [] })
+    })
+
+    it("counts characters too", () => {
+      const long = range(9).map((n) => Message.user(`${n}`.repeat(1000)))
+      assert.deepStrictEqual(both({ maxCharacters: 4500 }, long), [0, 1, 7, 8])
+      assert.deepStrictEqual(both({ maxCharacters: 4500, keep: "end" }, long), [5, 6, 7, 8])
+      assert.deepStrictEqual(both({ maxCharacters: 10 }, long), [8])
+    })
+
+    it("keeps a developer message at the start, and never begins with a result", () => {
+      const led = [Message.custom("developer", "rules"), ...messages]
+      assert.deepStrictEqual(both({ maxMessages: 3, keep: "end" }, led), [0, 11, 12])
+      assert.deepStrictEqual(both({ maxMessages: 2 }, [result("q"), result("r"), ...messages]), [12, 13])
     })
   })
 

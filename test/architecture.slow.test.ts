@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|limitTable|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|leftOut|taggedError))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|limitTable|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|leftOut|taggedError))\.ts$/
   ],
   [
     "services",

@@ -55,6 +55,12 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptio
      * change before others see it. Not together with `messages`. Default: none.
      */
     readonly session?: Session
+    /**
+     * Whether a prompt continues the conversation. Default `true`. With `false` each begins from `messages` and `compaction`, or from
+     * what `setMessages` or `reset` put in their place since the last run; `continue` begins from the last run. Not together with
+     * `session`.
+     */
+    readonly preserveHistory?: boolean
     /** The summary that the conversation begins with, as `state` of an agent has it. Default: none. */
     readonly compaction?: Transcript.Compaction
     /** The tools that the model may call, beside those of a `ToolRegistry` around `Agent.make`, over which they win. Default: none. */
@@ -79,6 +85,7 @@ const decode = Input.reader(
     messages: Schema.optionalKey(Schema.Unknown),
     session: Schema.optionalKey(Schema.Unknown),
     compaction: Schema.optionalKey(Transcript.Compaction),
+    preserveHistory: Schema.optionalKey(Schema.Boolean),
     tools: listOf(Schema.Unknown),
     hooks: listOf(Schema.Unknown.check(Schema.makeFilter(InvalidHook.of))),
     steeringMode: mode,
@@ -94,9 +101,10 @@ export const read = <T extends Tools, H extends Hooks>(
 ) =>
   Result.gen(function* () {
     const decoded = yield* decode(options ?? {}, beside)
-    const { followUpMode = "one-at-a-time", steeringMode = "one-at-a-time" } = decoded
+    const { followUpMode = "one-at-a-time", preserveHistory = true, steeringMode = "one-at-a-time" } = decoded
     const { maxRetryAfter, messages, output, outputRetries, retry, session } = options
     if (messages !== undefined && session !== undefined) return yield* Result.fail(twoTranscripts)
+    if (!preserveHistory && session !== undefined) return yield* Result.fail(notKept)
     const runOptions = Struct.pick(decoded, Struct.keys(RunOptions.RunOptions.fields))
     return {
       session,
@@ -106,6 +114,7 @@ export const read = <T extends Tools, H extends Hooks>(
       ),
       messages: session?.restored.messages ?? (yield* Input.messages(messages ?? [])),
       compaction: session?.restored.compaction ?? decoded.compaction,
+      preserveHistory,
       tools: options.tools ?? [],
       hooks: options.hooks ?? [],
       modes: { steering: steeringMode, followUp: followUpMode },
@@ -123,4 +132,9 @@ const twoTranscripts = new Input.InvalidInput({
   faults: [
     "messages is given beside session, which has messages of its own. Use agent.setMessages to replace them"
   ]
+})
+
+const notKept = new Input.InvalidInput({
+  subject: "options",
+  faults: ["preserveHistory is false beside session, which keeps the conversation. Give one of them"]
 })

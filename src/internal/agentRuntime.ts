@@ -52,6 +52,8 @@ interface Surroundings {
   readonly team: Team
   /** The run whose tool call the agent works for. Default: none. */
   readonly parent: Run | undefined
+  /** Whether a prompt continues the conversation. */
+  readonly preserveHistory: boolean
   readonly scope: Scope.Scope
 }
 
@@ -73,6 +75,8 @@ export class AgentRuntime {
   private readonly journal: Journal | undefined
   private readonly parent: Run | undefined
   private readonly team: Team
+  /** The messages and the summary that each prompt begins from; `undefined` where it continues the conversation. */
+  private origin: Pick<State.AgentState, "messages" | "compaction"> | undefined
   /** Changes that the application made since the last turn began. */
   private changes:
     | { options?: Partial<Options.RunOptions>; unset?: ReadonlyArray<string>; replaced?: boolean }
@@ -82,10 +86,11 @@ export class AgentRuntime {
     state: State.AgentState,
     states: State.States,
     modes: Partial<Record<QueueName, QueueMode>>,
-    { journal, parent, scope, team }: Surroundings,
+    { journal, parent, preserveHistory, scope, team }: Surroundings,
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
     this.current = state
+    this.origin = preserveHistory ? undefined : state
     this.compactions = new Compactions(state.messages, state.compaction)
     this.states = states
     this.set(state)
@@ -147,6 +152,7 @@ export class AgentRuntime {
         if (this.ended !== undefined) return yield* new AgentBusy()
         const now = yield* Clock.currentTimeMillis
         const begin = yield* Effect.fromResult(makeTask(now))
+        if (!begin.continued && this.origin !== undefined) this.begunFrom(this.origin)
         yield* this.open.take(begin.interrupted, this.journal)
         const isResumed = begin.open !== undefined || begin.byHand !== undefined
         const isContinued = isResumed || begin.interrupted !== undefined
@@ -160,6 +166,13 @@ export class AgentRuntime {
         return yield* this.start({ ...begin, ...left, prompts, runId }, prompted, reader)
       })
     )
+  }
+
+  /** Forgets the conversation since its origin. */
+  private begunFrom({ compaction, messages }: NonNullable<AgentRuntime["origin"]>): void {
+    this.open.keep(undefined)
+    this.compactions.drop(messages, compaction)
+    this.set(State.initial(messages, this.current.options, compaction))
   }
 
   /** Starts a run that only compacts the conversation. */
@@ -284,6 +297,7 @@ export class AgentRuntime {
           this.change({ replaced: true })
           if (this.ended === undefined) this.open.keep(undefined)
           this.compactions.drop(messages)
+          this.origin &&= { messages }
           this.set(State.compacted({ ...this.current, messages }, undefined))
         })
       )
@@ -299,9 +313,8 @@ export class AgentRuntime {
     return Effect.andThen(
       this.clearQueue("all"),
       this.recorded({ _tag: "MessagesReplaced", messages: [] }, () => {
-        this.compactions.drop([])
-        this.open.keep(undefined)
-        this.set(State.initial([], this.current.options))
+        this.origin &&= { messages: [] }
+        this.begunFrom({ messages: [] })
       })
     )
   })

@@ -51,10 +51,11 @@ export class Compactions {
   }
 
   /** Begins anew with other messages. */
-  drop(messages: ReadonlyArray<Message>): void {
-    this.current = undefined
+  drop(messages: ReadonlyArray<Message>, current?: Transcript.Compaction): void {
+    this.current = current
     this.failedAt = undefined
-    this.remeasure(messages)
+    const madeAfter = current && messages.findLast(({ id }) => id === current.madeAfter)
+    this.measuredAfter = (madeAfter ?? messages.at(-1))?.id
   }
 
   /** Answers so far do not measure the conversation as it is sent from now on. */

@@ -37,9 +37,9 @@ export interface Asking<P extends Hook.Point, S, E> {
 export interface Run {
   readonly options: () => Pick<
     RunOptions,
-    "approvalTimeout" | "hookExecution" | "hookFailureMode" | "hookTimeout"
+    "approvalTimeout" | "history" | "hookExecution" | "hookFailureMode" | "hookTimeout"
   >
-  readonly onError: (event: Omit<AgentEvent.Body & { _tag: "HookError" }, "_tag">) => void
+  readonly emit: (event: AgentEvent.Body) => void
 }
 
 /** Failures in a row. After them, the run does not call the hook again. */
@@ -141,7 +141,10 @@ export class RunHooks {
           ? outputOf(point, ended.exit)
           : Result.fail(`timed out after ${Duration.format(limit)}`)
       this.errorsInRow.set(hook.id, Result.isSuccess(output) ? 0 : errors() + 1)
-      if (Result.isSuccess(output)) return output
+      if (Result.isSuccess(output)) {
+        if (this.run.options().history?.mode === "full") this.run.emit(executed(hook, input, took))
+        return output
+      }
       const failure = failed(FailureText.of(output.failure))
       yield* this.report(point, hook.id, failure, errors())
       return Result.fail(failure)
@@ -160,10 +163,23 @@ export class RunHooks {
     if (mode === "ignore") return Effect.void
     const { detail: error, ...named } = failure
     const disabled = consecutiveErrors >= maxErrors
-    this.run.onError({ hook: point, hookId, ...named, error, consecutiveErrors, disabled })
+    this.run.emit({ _tag: "HookError", hook: point, hookId, ...named, error, consecutiveErrors, disabled })
     return Effect.void
   }
 }
+
+const executed = (
+  { id: hookId, name: hookName, point: hook }: Pick<Registered<Hook.Point>, "id" | "name" | "point">,
+  input: Hook.Input<Hook.Point>,
+  took: Duration.Duration
+): AgentEvent.Body => ({
+  _tag: "HookExecuted",
+  hook,
+  hookId,
+  ...(hookName === undefined ? {} : { hookName }),
+  ...("call" in input ? { toolCallId: input.call.id, toolName: input.call.name } : {}),
+  durationMs: Duration.toMillis(took)
+})
 
 const isAt = <P extends Hook.Point>(
   point: P,

@@ -8,8 +8,9 @@ import { memoize } from "effect/Function"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { LimitExceeded } from "./failureReason.ts"
 import { table } from "./limitTable.ts"
-import type { Message, ToolCall } from "../Message.ts"
+import type { Assistant, Message, ToolCall } from "../Message.ts"
 import type { Run } from "./run.ts"
+import * as StopCondition from "../StopCondition.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** How many turns a run may have, those that failed and were retried included. */
@@ -33,6 +34,14 @@ const executionTime = (run: Run): number => {
   const time = run.options.limits?.executionTime
   return time === undefined ? Infinity : Duration.toMillis(time)
 }
+
+/** Whether the option `stopWhen` ends the run after a turn with this answer. */
+export const isStopped = (run: Run, condition: StopCondition.StopCondition, message: Assistant): boolean =>
+  StopCondition.isMet(condition, {
+    turns: run.turn - retriesOf(run),
+    tokens: run.spent.total.usage.total,
+    message
+  })
 
 const exceeded = (limit: LimitExceeded["limit"], value: number, max: number) =>
   new LimitExceeded({ limit, value, max })

@@ -168,10 +168,12 @@ const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const toolsContinue = turn.toolResults.length > 0 && !turn.isTerminated
   yield* OutputReview.checkCalls(run, turn)
   if (run.background !== undefined) yield* run.background.check
-  if (run.turn >= Limits.maxTurns(run)) {
+  const { stopWhen } = run.options
+  const isStopped = stopWhen !== undefined && Limits.isStopped(run, stopWhen, turn.message)
+  if (isStopped || run.turn >= Limits.maxTurns(run)) {
     const isOpen = toolsContinue || (run.background !== undefined && isExpected(run, turn))
     const status = isOpen ? undefined : yield* naturalEnd(run, turn)
-    return status ?? (yield* outOfTurns(run))
+    return status ?? (isStopped ? "stopped" : yield* outOfTurns(run))
   }
   // Steering may have been taken during the tools.
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")

@@ -38,7 +38,7 @@ interface Opened {
 
 /** Opens an agent. `parent` is the run whose tool call the agent works for. */
 export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
-  { compaction, hooks, messages, modes, runOptions, session, tools }: Definition<T, H>,
+  { compaction, hooks, messages, modes, preserveHistory, runOptions, session, tools }: Definition<T, H>,
   parent?: Run
 ): Effect.fn.Return<Opened, never, Scope.Scope | Requirements<T, H>> {
   const registry = yield* AgentTools.make(...tools)
@@ -59,7 +59,7 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
     State.initial(messages, options, compaction),
     yield* State.states,
     modes,
-    { journal: session && new Journal(session), parent, scope, team },
+    { journal: session && new Journal(session), parent, preserveHistory, scope, team },
     // Services of the agent under the caller's, so that the caller's span and services win, but in a server. The provider, the tools
     // and the hooks are always the agent's.
     (caller) => Context.mergeAll(made, isServed ? asking(caller) : caller, own)

@@ -10,7 +10,7 @@ import * as Message from "../Message.ts"
  * **Details**
  *
  * - `"completed"`: the model answered without tool calls, and nothing was queued.
- * - `"stopped"`: a `shouldStopAfterTurn` hook ended the run.
+ * - `"stopped"`: a `shouldStopAfterTurn` hook or `stopWhen` ended the run.
  * - `"terminated"`: every tool of the last turn requested the end of the run, and nothing was queued.
  * - `"incomplete"`: the run reached `maxTurns`, and `onMaxTurns` is `"stop"` or `"wrapUp"`.
  * - `"cancelled"`: the application cancelled the run.

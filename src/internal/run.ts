@@ -141,7 +141,7 @@ export class Run {
     this.guard = Context.get(context, ModelGuard)
     this.hooks = new RunHooks(() => this.team.active.hooks, {
       options: () => this.options,
-      onError: (error) => this.emit({ _tag: "HookError", ...error })
+      emit: (event) => this.emit(event)
     })
     this.parent = audience.parent
     const reader = this.parent?.events.relay ?? audience.reader

@@ -1,6 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Option, Schema } from "effect"
-import { Hook, Message, ProviderError, RunFailed, RunReport, RunResult, Tool } from "effect-agent"
+import {
+  Hook,
+  Message,
+  ProviderError,
+  RunFailed,
+  type RunOptions,
+  RunReport,
+  RunResult,
+  Tool
+} from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { agent, echo, failing, failureOf, gated, play, range, say, sleeper } from "./play.ts"
@@ -131,6 +140,9 @@ describe("Report", () => {
         [
           "tool_approved",
           "tool_approved",
+          "tool_failed",
+          "tool_failed",
+          "tool_failed",
           "tool_blocked",
           "tool_skipped",
           "tool_rejected",
@@ -151,6 +163,202 @@ describe("Report", () => {
         range(10).map((n) => 17 + n)
       )
       assert.deepInclude(report, { turns: 26, toolCalls: 25 })
+    })
+  )
+
+  it.effect("keeps no turns, a summary of some, or whole turns (row 226)", () =>
+    Effect.gen(function* () {
+      const kept = Effect.fnUntraced(function* (history?: RunOptions.History) {
+        const turns = range(4).map((n) => ScriptedProvider.toolCall("echo", { n }))
+        const script = yield* agent([...turns, done], {
+          tools: [echo],
+          ...(history === undefined ? {} : { history })
+        })
+        const { report } = yield* script.agent.prompt("hi")
+        assert.deepStrictEqual(RunReport.fromEvents(script.events), report)
+        assert.deepInclude(report, { turns: 5, toolCalls: 4 })
+        return report
+      })
+      const numbers = ({ history }: RunReport.RunReport) => history.map(({ turn }) => turn)
+      const whole = yield* kept({ mode: "full" })
+      assert.deepStrictEqual(
+        whole.history.map(({ messages }) => messages?.map(({ role }) => role)),
+        [
+          ["user", "assistant", "toolResult"],
+          ["assistant", "toolResult"],
+          ["assistant", "toolResult"],
+          ["assistant", "toolResult"],
+          ["assistant"]
+        ]
+      )
+      const usual = yield* kept()
+      assert.deepStrictEqual(numbers(usual), [1, 2, 3, 4, 5])
+      assert.isTrue(usual.history.every(({ messages }) => messages === undefined))
+      assert.deepStrictEqual(numbers(yield* kept({ size: 2 })), [4, 5])
+      assert.deepStrictEqual(numbers(yield* kept({ mode: "full", size: 1 })), [5])
+      assert.deepStrictEqual(numbers(yield* kept({ size: Infinity })), [1, 2, 3, 4, 5])
+      assert.deepStrictEqual(numbers(yield* kept({ size: 0 })), [])
+      assert.deepStrictEqual(numbers(yield* kept({ mode: "none" })), [])
+    })
+  )
+
+  it.effect("has a record of each call: its state, its times and its error (row 9)", () =>
+    Effect.gen(function* () {
+      const { began, go, tool } = yield* gated
+      const { begun, tool: sleep } = yield* sleeper({ timeout: "10 millis" })
+      const calls = ScriptedProvider.toolCalls(
+        { name: "a", params: {} },
+        { name: "bad", params: {} },
+        { name: "sleep", params: { ms: 30 } },
+        { name: "gated", params: {} }
+      )
+      const script = yield* agent([calls, done], {
+        tools: [say("a"), failing("bad"), sleep, tool]
+      })
+      const first: Array<string | undefined> = []
+      yield* script.agent.subscribe(({ _tag }) =>
+        _tag === "ToolExecutionStart"
+          ? Effect.map(script.agent.report, (report) => {
+              first.push(Option.getOrUndefined(report)?.calls.at(-1)?.state)
+            })
+          : Effect.void
+      )
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* begun
+      yield* TestClock.adjust(10)
+      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      const { calls: open } = Option.getOrThrow(yield* script.agent.report)
+      assert.deepStrictEqual(
+        open.map(({ endTime, state, toolName }) => [toolName, state, endTime]),
+        [
+          ["a", "completed", 0],
+          ["bad", "failed", 0],
+          ["sleep", "timedOut", 10],
+          ["gated", "executing", undefined]
+        ]
+      )
+      yield* TestClock.adjust(5)
+      yield* go.open
+      const { report } = yield* Fiber.join(run)
+      assert.strictEqual(first[0], "pending")
+      assert.deepStrictEqual(RunReport.fromEvents(script.events), report)
+      assert.deepInclude(report.calls[1], { turn: 1, toolCallId: "call-2", durationMs: 0 })
+      assert.include(report.calls[1]?.error, "not today")
+      assert.include(report.calls[2]?.error, "10ms")
+      assert.deepStrictEqual(report.calls[3], {
+        toolCallId: "call-4",
+        toolName: "gated",
+        turn: 1,
+        state: "completed",
+        startTime: 0,
+        endTime: 15,
+        durationMs: 15
+      })
+    })
+  )
+
+  it("keeps the last thousand records, the newest of calls with one id, and the first words of an error", () => {
+    const of = (n: number, id: string) => ({
+      runId: "r",
+      seq: n,
+      timestamp: n,
+      turn: n,
+      toolCallId: id,
+      toolName: "a"
+    })
+    const start = (n: number, id = `call-${n}`) => ({
+      _tag: "ToolExecutionStart" as const,
+      ...of(n, id),
+      params: {}
+    })
+    const end = (n: number, id: string) => ({
+      _tag: "ToolExecutionEnd" as const,
+      ...of(n, id),
+      result: { content: [Message.text("x".repeat(9000))] },
+      isError: true,
+      outcome: "error" as const,
+      durationMs: 1
+    })
+    const { calls } = RunReport.fromEvents(range(1005).map((n) => start(n)))
+    assert.deepStrictEqual([calls.length, calls[0]?.toolCallId], [1000, "call-5"])
+    const twice = RunReport.fromEvents([
+      start(1, "c"),
+      end(2, "c"),
+      start(3, "c"),
+      end(4, "c"),
+      end(5, "gone")
+    ])
+    assert.deepStrictEqual(
+      twice.calls.map(({ endTime, turn }) => [turn, endTime]),
+      [
+        [1, 2],
+        [3, 4]
+      ]
+    )
+    assert.strictEqual(twice.calls[0]?.error?.length, 500)
+    assert.strictEqual(twice.audit[0]?.detail?.length, 500)
+    // The call begins again in another process.
+    const again = RunReport.fromEvents([start(1, "c"), start(2, "c"), end(3, "c")])
+    assert.deepStrictEqual(
+      again.calls.map(({ startTime, state }) => [startTime, state]),
+      [[2, "failed"]]
+    )
+  })
+
+  it.effect("reads a report that was written before calls had records", () =>
+    Effect.gen(function* () {
+      const codec = Schema.toCodecJson(RunReport.RunReport)
+      const { calls: _, ...earlier } = RunReport.empty
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(codec)(earlier), RunReport.empty)
+    })
+  )
+
+  it.effect("tells of hooks that ran, of failures and of timeouts (row 227)", () =>
+    Effect.gen(function* () {
+      const { begun, tool } = yield* sleeper({ timeout: "10 millis" })
+      const calls = ScriptedProvider.toolCalls(
+        { name: "bad", params: {} },
+        { name: "sleep", params: { ms: 30 } }
+      )
+      const audit = Effect.fnUntraced(function* (history: RunOptions.History) {
+        const script = yield* agent([calls, done], {
+          tools: [failing("bad"), tool],
+          toolExecution: "sequential",
+          hooks: [
+            Hook.afterModel(() => Effect.void, { name: "look" }),
+            Hook.beforeTool(({ call: { name } }) =>
+              name === "sleep" ? Effect.succeed({ params: { ms: 40 } }) : Effect.void
+            )
+          ],
+          history
+        })
+        const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+        yield* begun
+        yield* TestClock.adjust(10)
+        const { report } = yield* Fiber.join(run)
+        assert.deepStrictEqual(RunReport.fromEvents(script.events), report)
+        return report.audit.map(({ detail = "", toolName = "", type }) =>
+          [type, toolName, detail.slice(0, 17)].join(" ").trim()
+        )
+      })
+      const decisions = ["tool_failed bad not today", "tool_modified sleep", "tool_timeout sleep Tool"]
+      const short = yield* audit({ mode: "summary" })
+      assert.deepStrictEqual(
+        short.map((entry, index) => entry.slice(0, decisions[index]?.length)),
+        decisions
+      )
+      const whole = yield* audit({ mode: "full" })
+      assert.deepStrictEqual(
+        whole.filter((entry) => entry.startsWith("hook_executed")),
+        [
+          'hook_executed  afterModel "look"',
+          "hook_executed bad beforeTool",
+          "hook_executed sleep beforeTool",
+          'hook_executed  afterModel "look"'
+        ]
+      )
+      assert.strictEqual(whole.length, 7)
     })
   )
 

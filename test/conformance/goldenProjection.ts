@@ -126,5 +126,8 @@ export const reportOf = ({ audit, history, usage, ...counts }: RunReport.RunRepo
   outputTokens: usage.output,
   totalTokens: usage.total,
   historyEntries: history.length,
-  audit: audit.map((entry) => entry.type)
+  audit: audit.map(({ type }) => type).filter((type) => !later.has(type))
 })
+
+/** The kinds of entries that the scenarios do not know. */
+const later: ReadonlySet<string> = new Set(["tool_failed", "tool_timeout", "hook_executed"])
