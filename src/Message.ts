@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Usage } from "./Usage.ts"
 
@@ -399,6 +400,8 @@ export const User = Schema.Struct({
   id: MessageId,
   /** The blocks of the message, in order. */
   content: Schema.Array(Schema.Union([Text, Image, File])),
+  /** The author, where that is not the user: in a request, a message that `Message.developer` made. Default: the user. */
+  from: Schema.optionalKey(Schema.Literal("developer")),
   /** The calls whose ends this message of the run reports; absent in what a person wrote. */
   backgroundEnds: Schema.optionalKey(Schema.Array(BackgroundEnd)),
   /** The time of the message in milliseconds since the epoch. */
@@ -509,7 +512,7 @@ export const ToolResult = Schema.Struct({
 export interface ToolResult extends Schema.Schema.Type<typeof ToolResult> {}
 
 /**
- * A message of the application, which providers never get.
+ * A message of the application, which providers never get, but for those of {@link developer}.
  *
  * **When to use**
  *
@@ -777,6 +780,38 @@ export const custom = (kind: string, data: Schema.Json, timestamp = Date.now()):
   data,
   timestamp
 })
+
+/**
+ * Makes a message with instructions of the application, which the model reads at its place in the conversation.
+ *
+ * **Details**
+ *
+ * It is a custom message of the kind `"developer"`, so that pages for users do not show it. At the start of the conversation it stands
+ * for the system prompt of the run, and windows and summaries keep it. Elsewhere a provider sends it with the role `developer` where its
+ * vendor has that, and else as a message of the user. `timestamp` is in milliseconds since the epoch. Default: now.
+ *
+ * **Example** (Instructing the model within a conversation)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const messages = [Message.developer("Answer in one word."), Message.user("What is the capital of Norway?")]
+ *
+ * console.log(messages.map(({ role }) => role)) // => [ 'custom', 'user' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const developer = (text: string, timestamp = Date.now()): Custom =>
+  custom("developer", { text }, timestamp)
+
+/** @internal The text of a message of the developer, `undefined` for another message. */
+export const developerText = ({ data, kind }: Custom): string | undefined => {
+  if (kind !== "developer") return undefined
+  const words = Predicate.hasProperty(data, "text") ? data.text : data
+  return typeof words === "string" ? words : undefined
+}
 
 /**
  * Converts an input to messages.

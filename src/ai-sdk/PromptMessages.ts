@@ -10,7 +10,7 @@ import type {
   LanguageModelV4ToolResultPart
 } from "@ai-sdk/provider"
 import * as Result from "effect/Result"
-import type * as Message from "../Message.ts"
+import * as Message from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { UnsupportedContent } from "../ProviderError.ts"
 import * as Metadata from "./Metadata.ts"
@@ -48,6 +48,8 @@ export const make = (
 const encode = (message: Message.ModelMessage, reader: Reader): Encoded<LanguageModelV4Message> => {
   switch (message.role) {
     case "user":
+      if (message.from === "developer")
+        return Result.succeed({ role: "system", content: Message.textOf(message) })
       return Result.map(all(message.content.map((part) => userPart(part, reader))), (content) => ({
         role: "user",
         content,

@@ -6,7 +6,7 @@
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
-import type * as Message from "../Message.ts"
+import * as Message from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { UnsupportedContent } from "../ProviderError.ts"
 import * as Metadata from "./Metadata.ts"
@@ -70,6 +70,8 @@ const encode = (provider: string, group: Group): Encoded<Prompt.Message> | undef
   const [first] = group
   switch (first.role) {
     case "user":
+      if (first.from === "developer")
+        return Result.succeed(Prompt.makeMessage("system", { content: Message.textOf(first) }))
       return Result.map(all(first.content.map(userPart)), (content) =>
         Prompt.makeMessage("user", { content, options: first.vendor ?? Metadata.none })
       )

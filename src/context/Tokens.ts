@@ -10,7 +10,7 @@
  */
 import * as Context from "effect/Context"
 import { memoize } from "effect/Function"
-import type { Message } from "../Message.ts"
+import { developerText, type Message } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 
 /**
@@ -102,7 +102,9 @@ export const Tokens = Context.Reference<Service>("effect-agent/context/Tokens", 
  */
 export const ofMessage: (tokens: Service) => (message: Message) => number = memoize(({ count }: Service) =>
   memoize((message: Message) =>
-    message.role === "custom" ? 0 : message.content.reduce((sum, block) => sum + ofBlock(count, block), 0)
+    message.role === "custom"
+      ? count(developerText(message) ?? "")
+      : message.content.reduce((sum, block) => sum + ofBlock(count, block), 0)
   )
 )
 

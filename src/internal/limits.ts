@@ -8,7 +8,7 @@ import { memoize } from "effect/Function"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { LimitExceeded } from "./failureReason.ts"
 import { table } from "./limitTable.ts"
-import type { Assistant, Message, ToolCall } from "../Message.ts"
+import { type Assistant, developerText, type Message, type ToolCall } from "../Message.ts"
 import type { Run } from "./run.ts"
 import * as StopCondition from "../StopCondition.ts"
 import * as Transcript from "../Transcript.ts"
@@ -121,6 +121,9 @@ export const recordCall = (
 
 /** UTF-8 bytes of the messages as JSON. */
 export const sizeOf = (messages: ReadonlyArray<Message>): number =>
-  messages.reduce((sum, message) => sum + (message.role === "custom" ? 0 : sizeOfOne(message)), 0)
+  messages.reduce((sum, message) => sum + (isUnsent(message) ? 0 : sizeOfOne(message)), 0)
+
+const isUnsent = (message: Message): boolean =>
+  message.role === "custom" && developerText(message) === undefined
 
 const sizeOfOne = memoize((message: Message) => new TextEncoder().encode(JSON.stringify(message)).byteLength)

@@ -2,12 +2,13 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as BackgroundTool from "./backgroundTool.ts"
 import type { Trigger } from "../ContextManager.ts"
 import * as Compact from "./compact.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
-import type { Message, ModelMessage } from "../Message.ts"
+import * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
@@ -29,9 +30,14 @@ const of = Effect.fnUntraced(function* (
   run: Run,
   { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
-  const messages = yield* view(run)
+  const viewed = yield* view(run)
+  const [first] = viewed
+  // A leading message of the developer stands for the system prompt.
+  const isLed = first?.role === "user" && first.from === "developer"
+  const messages = isLed ? viewed.slice(1) : viewed
   const hasNews = !hasNoNews(run.conversation.messages)
-  if (hasNews && !messages.every(saysNothing)) return { ...parts, messages, options }
+  if (hasNews && !messages.every(saysNothing))
+    return { ...parts, ...(isLed ? { system: Message.textOf(first) } : {}), messages, options }
   const violation = hasNews && isHidden(run) ? hiddenFrom(run.team.active.name) : nothingToAnswer
   return yield* new InvalidTranscript({ violations: [violation] })
 })
@@ -81,7 +87,7 @@ export const offerOnly = (run: Run, { model, system, tools }: ModelRequest, plan
 }
 
 /** Whether the messages after the last complete answer are empty. */
-const hasNoNews = (messages: ReadonlyArray<Message>): boolean =>
+const hasNoNews = (messages: ReadonlyArray<Message.Message>): boolean =>
   messages
     .slice(
       messages.findLastIndex((message) => message.role === "assistant" && !Transcript.isFailed(message)) + 1
@@ -89,7 +95,7 @@ const hasNoNews = (messages: ReadonlyArray<Message>): boolean =>
     .every(saysNothing)
 
 /** Whether a message is empty, or an answer that failed or was cancelled, which is not sent. */
-const saysNothing = (message: Message): boolean =>
+const saysNothing = (message: Message.Message): boolean =>
   Transcript.isFailed(message) ||
   (message.role === "user" &&
     message.content.every((block) => block.type === "text" && block.text.trim() === ""))
@@ -114,7 +120,7 @@ const view = Effect.fnUntraced(function* (run: Run) {
   const repaired = Transcript.repair(trimmed.messages)
   const refused = run.messages.length - messages.length
   announceView(run, { ...repaired, dropped: repaired.dropped + refused }, "repair")
-  let converted: ReadonlyArray<ModelMessage> | undefined
+  let converted: ReadonlyArray<Message.ModelMessage> | undefined
   yield* run.ask(
     "toModelMessages",
     () => ({ ...run.turnInput, messages: converted ?? repaired.messages }),
@@ -125,10 +131,24 @@ const view = Effect.fnUntraced(function* (run: Run) {
   return converted ?? forModel(repaired.messages)
 })
 
-const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
-  messages.every(isForModel) ? messages : messages.filter(isForModel)
+const forModel = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.ModelMessage> =>
+  messages.every(isForModel)
+    ? messages
+    : messages.flatMap(
+        (message): ReadonlyArray<Message.ModelMessage> =>
+          isForModel(message) ? [message] : ofDeveloper(message)
+      )
 
-const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
+const isForModel = (message: Message.Message): message is Message.ModelMessage => message.role !== "custom"
+
+/** Returns the same object each time, so that its encoding can be cached. */
+const ofDeveloper = memoize((message: Message.Custom): ReadonlyArray<Message.User> => {
+  const { id, timestamp } = message
+  const text = Message.developerText(message)
+  return text === undefined
+    ? []
+    : [{ role: "user", id, from: "developer", content: [Message.text(text)], timestamp }]
+})
 
 /** Publishes that a request holds less than the transcript, if it does. */
 export const announceView = (

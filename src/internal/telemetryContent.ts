@@ -43,7 +43,7 @@ const finishReasons: Partial<Record<Message.StopReason, string>> = {
 const messageOf = (message: Message.ModelMessage) => {
   switch (message.role) {
     case "user":
-      return { role: "user", parts: message.content.flatMap(partsOf) }
+      return { role: message.from ?? "user", parts: message.content.flatMap(partsOf) }
     case "assistant":
       return answerOf(message.content)
     case "toolResult":

@@ -11,10 +11,13 @@ import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
+import * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
+import * as Opaque from "./internal/opaque.ts"
 import { openAiResponses } from "./openAiResponses/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
@@ -141,6 +144,39 @@ export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {
  * @category constants
  */
 export const presets = responses
+
+/**
+ * Makes a message of an item of the Responses API, such as the compaction of an earlier conversation.
+ *
+ * **Details**
+ *
+ * The provider puts the item into requests as it is, at the place of the message. Other providers leave it out, and the transcript keeps
+ * it. A conversation may begin with it. `id` is the id of the provider that gets it, for a provider with an `id` of its own.
+ *
+ * **Example** (Continuing from a compaction)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { OpenAi } from "effect-agent/providers"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const compaction = OpenAi.item({ type: "compaction", id: "cmp_1", encrypted_content: "gAAA" })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5.5", messages: [compaction] })
+ *   yield* agent.prompt("And then?")
+ *   return agent.state.getUnsafe().messages.length
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("The rest.")])), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => 3
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const item = (item: Schema.JsonObject, id = "openai"): Message.Assistant =>
+  Message.assistant([{ ...Message.text(""), opaque: Opaque.make(id, { item }) }])
 
 /**
  * Makes the `Provider` layer of OpenAI's models.

@@ -108,7 +108,10 @@ const alone = (json: string): Encoded => ({ json, images: [] })
 
 const encodeUser = (provider: string, compat: Compat, message: Message.User): Encoded | Reason => {
   const json = encodeContent(provider, message.content, "text", (block) => toMedia(compat, block))
-  return isReason(json) ? json : alone(Members.into(provider, message, `{"role":"user","content":${json}}`))
+  if (isReason(json)) return json
+  // Models of other servers take instructions at the start alone.
+  const role = message.from === "developer" && compat.systemRole === "developer" ? "developer" : "user"
+  return alone(Members.into(provider, message, `{"role":"${role}","content":${json}}`))
 }
 
 export const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Reason => {

@@ -206,7 +206,9 @@ const encodeComputer = (item: Json.JsonObject, call: Message.ToolCall): Item => 
 /** The item of a user message, or why it cannot be sent. */
 export const encodeUser = (provider: string, message: Message.User): string | Reason => {
   const json = encodeContent(provider, message.content, "input_text", toMedia)
-  return isReason(json) ? json : Members.into(provider, message, `{"role":"user","content":${json}}`)
+  return isReason(json)
+    ? json
+    : Members.into(provider, message, `{"role":"${message.from ?? "user"}","content":${json}}`)
 }
 
 /** The output of a tool, for the item that answers its call. */
