@@ -503,6 +503,8 @@ export const ToolResult = Schema.Struct({
   outcome: ToolOutcome,
   /** The handle of a call that continues in the background; absent if this is its end. A later message reports the end. */
   background: Schema.optionalKey(Schema.String),
+  /** The names of registered tools that the result adds to `activeTools`. Default none. */
+  addedTools: Schema.optionalKey(Schema.Array(Schema.String)),
   /** Whether the application may trust the content. Default `"trusted"`. */
   trust: Schema.optionalKey(Trust),
   /** The time of the message in milliseconds since the epoch. */
@@ -739,7 +741,10 @@ export const toolResult = (
   call: { readonly id: string; readonly name: string },
   content: string | ToolResult["content"],
   options?: Partial<
-    Pick<ToolResult, "background" | "details" | "isJson" | "isError" | "outcome" | "timestamp" | "trust">
+    Pick<
+      ToolResult,
+      "addedTools" | "background" | "details" | "isJson" | "isError" | "outcome" | "timestamp" | "trust"
+    >
   >
 ): ToolResult => ({
   role: "toolResult",

@@ -3,6 +3,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
+import { Usage } from "../Usage.ts"
 
 /**
  * The way in which a run ended.
@@ -52,6 +53,10 @@ export const ToolOutput = Schema.Struct({
    * The run ends if every tool of the turn requests it.
    */
   terminate: Schema.optionalKey(Schema.Boolean),
+  /** The usage of the model calls that the tool made itself, which counts for the run as that of runs inside. Default none. */
+  usage: Schema.optionalKey(Usage),
+  /** The names of registered tools that `activeTools` has from the next turn on, beside its own. Default none. */
+  addedTools: Schema.optionalKey(Schema.Array(Schema.String)),
   /** Whether the application may trust the content. Default `"trusted"`. */
   trust: Schema.optionalKey(Message.Trust)
 })

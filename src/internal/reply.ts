@@ -14,7 +14,7 @@ import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
-import { ProviderError } from "../ProviderError.ts"
+import { ContextOverflow, ProviderError } from "../ProviderError.ts"
 import { Recovery } from "./recovery.ts"
 import * as Refusals from "./refusals.ts"
 import { type Run, Stopped } from "./run.ts"
@@ -128,17 +128,32 @@ export class Reply {
     return Effect.map(run.prices.find(asked), (price) => void (this.price = price ?? this.price))
   })
 
-  /** Adds the cost to the usage of a finished answer. */
-  readonly settle: Effect.Effect<void> = Effect.suspend(() => {
+  /** Adds the cost to the usage of a finished answer. Fails if the vendor has read less than the request. */
+  readonly settle: Effect.Effect<void, ProviderError> = Effect.suspend(() => {
     const { finish } = this.reply
     if (finish?.usage === undefined) return Effect.void
     const { usage } = finish
     const isPriced = this.price !== undefined && finish.responseModel === undefined
     const found = usage.cost === undefined && !isPriced ? this.findPrice : Effect.void
-    return Effect.map(found, () => {
-      this.reply.finish = { ...finish, usage: this.priced(usage) }
+    return Effect.flatMap(found, () => {
+      const priced = this.priced(usage)
+      this.reply.finish = { ...finish, usage: priced }
+      const { contextWindow = Infinity } = this.price ?? {}
+      return usage.input > contextWindow ? this.overflow(priced, contextWindow) : Effect.void
     })
   })
+
+  /** Voids an answer to a request that exceeds the context window, since the vendor has cut the request. */
+  private overflow(usage: Usage, limit: number): Effect.Effect<void, ProviderError> {
+    // The vendor adds up the requests between the calls of its own tools.
+    if (this.reply.content.some((block) => block?.type === "hostedTool")) return Effect.void
+    const { provider } = this
+    this.run.spent.add(usage)
+    this.retract()
+    const detail = `the request has ${usage.input} tokens, and the context window ${limit}`
+    const reason = new ContextOverflow({ detail, limit, size: usage.input })
+    return Effect.fail(new ProviderError({ provider, reason }))
+  }
 
   private priced(usage: Usage): Usage {
     return Budget.priced(usage, this.run.options.limits?.prices, this.price)

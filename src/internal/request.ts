@@ -197,12 +197,14 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
 
 const active = (run: Run, definitions: ModelRequest["tools"]): ModelRequest["tools"] => {
   const { activeTools } = run.options
-  return activeTools === undefined
-    ? definitions
-    : [...new Set(activeTools)].flatMap(
-        (name) => definitions.find((definition) => definition.name === name) ?? []
-      )
+  if (activeTools === undefined) return definitions
+  const names = activeTools.length === 0 ? [] : [...activeTools, ...addedTo(run.messages)]
+  return [...new Set(names)].flatMap((name) => definitions.find((known) => known.name === name) ?? [])
 }
+
+/** The tools that results of the conversation add. */
+const addedTo = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<string> =>
+  messages.flatMap((message) => (message.role === "toolResult" && message.addedTools) || [])
 
 /** Options may name a tool that comes later; mostly the name is misspelt. */
 const warnOfUnknown = ({ options }: Run, registered: ModelRequest["tools"]): Effect.Effect<void> => {

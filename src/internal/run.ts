@@ -42,6 +42,7 @@ import { Waiting } from "./waiting.ts"
 import * as Tool from "../Tool.ts"
 import { find } from "./toolName.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
+import type { Usage } from "../Usage.ts"
 
 /** The services of a run. */
 export type Services = Provider | ToolRegistry
@@ -298,6 +299,12 @@ export class Run {
   /** Begins to keep calls that may continue beside the turns. */
   keepBackground(): Background {
     return (this.background ??= new Background(this))
+  }
+
+  /** Counts the usage of model calls that a tool made itself. */
+  spendInside(usage: Usage): void {
+    this.spent.addInside(usage)
+    this.budget.replace(Budget.nothing, { usage })
   }
 
   countToolCall(): void {

@@ -59,7 +59,8 @@ export class Tally {
     this.outer?.addInside(spent)
   }
 
-  private addInside(spent: Usage.Usage): void {
+  /** Adds what a run inside, or a tool itself, has spent. */
+  addInside(spent: Usage.Usage): void {
     // The run inside may know no prices.
     const priced = Budget.priced(spent, this.limits()?.prices, undefined)
     this.total = plus(this.total, priced, true)

@@ -265,7 +265,11 @@ const execute = Effect.fnUntraced(function* (
   const { beside } = batch
   if (beside?.isInBackground === true)
     yield* Effect.annotateCurrentSpan("effect_agent.tool.background", beside.handle)
-  if (attempted._tag === "Done") return yield* ended(call, Exit.map(attempted.exit, own))
+  if (attempted._tag === "Done") {
+    const outcome = yield* ended(call, Exit.map(attempted.exit, own))
+    if (outcome.output.usage !== undefined) run.spendInside(outcome.output.usage)
+    return outcome
+  }
   const { _tag, isAbandoned } = attempted
   if (isAbandoned) yield* Effect.logWarning(`Tool ${call.name} ignored its interruption`)
   return _tag === "Halted"

@@ -63,6 +63,7 @@ export const result = (
     ...(output.details === undefined ? {} : { details: output.details }),
     ...(output.isJson === true ? { isJson: true } : {}),
     ...(background === undefined ? {} : { background }),
+    ...(output.addedTools === undefined ? {} : { addedTools: output.addedTools }),
     ...(output.trust === undefined ? {} : { trust: output.trust })
   })
 

@@ -35,7 +35,9 @@ export interface ToolOutput extends AgentEvent.ToolOutput {
  * **Details**
  *
  * The model reads the content, programs and displays read `details`. `isError` marks an error. If all results of a turn have
- * `terminate`, the run ends without asking the model again.
+ * `terminate`, the run ends without asking the model again. `usage` is that of model calls that the tool made itself: it counts in the
+ * report and for the limits. `addedTools` names registered tools that `activeTools` leaves out, and that the model may call from the next
+ * turn on.
  *
  * **Example** (Returning an image and details)
  *
@@ -101,9 +103,11 @@ export const failure = (message: string, details?: Schema.Json): ToolOutput =>
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
+const members = ["content", "details", "isJson", "isError", "terminate", "usage", "addedTools", "trust"] as const
+
 /** Removes the mark, and members that are `undefined`: events have neither. */
 export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
-  RunOptions.given(Struct.pick(output, ["content", "details", "isJson", "isError", "terminate", "trust"]), 1)
+  RunOptions.given(Struct.pick(output, members), 1)
 
 /**
  * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.

@@ -35,7 +35,10 @@ export class LogProgress {
     this.addRequest(event)
     const usage = spentIn(event)
     if (usage === undefined) return
-    for (const { runId } of event.path ?? []) this.runs.get(runId)?.spend({ usage, childUsage: usage })
+    const around = event.path ?? []
+    // A tool spends inside of its own run.
+    for (const { runId } of event._tag === "ToolExecutionEnd" ? [...around, event] : around)
+      this.runs.get(runId)?.spend({ usage, childUsage: usage })
   }
 
   private addRequest(event: AgentEvent): void {
@@ -70,9 +73,10 @@ export class LogProgress {
   }
 }
 
-/** The tokens of the model call that an event ends, and of those that made a summary. */
+/** The tokens of the model call that an event ends, and of those that made a summary, or that a tool made itself. */
 const spentIn = (event: AgentEvent): Usage | undefined => {
   if (event._tag === "Compaction") return event.usage
+  if (event._tag === "ToolExecutionEnd") return event.result.usage
   return event._tag === "MessageEnd" && event.message.role === "assistant" ? event.message.usage : undefined
 }
 

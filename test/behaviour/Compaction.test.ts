@@ -5,12 +5,13 @@ import {
   ContextManager,
   Loop,
   Message,
+  Prices,
   RunFailed,
   ToolRegistry,
   Transcript,
   Usage
 } from "effect-agent"
-import { ScriptedProvider } from "effect-agent/testing"
+import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
 import { agent, ofTag, play, range, reasonOf, say, tags, texts } from "./play.ts"
 
@@ -90,6 +91,55 @@ describe("Compaction", () => {
       ])
       assert.deepStrictEqual(Invariants.broken(events), [])
       assert.isTrue(Exit.isSuccess(exit))
+    })
+  )
+
+  it.effect("follows an answer whose request was larger than the context window (row 189)", () =>
+    Effect.gen(function* () {
+      const { calls, layer } = manager(["overflow"])
+      const windowed = (contextWindow?: number) =>
+        Prices.layer({
+          m: { input: 1, output: 1, ...(contextWindow === undefined ? {} : { contextWindow }) }
+        })
+      const large = ScriptedProvider.text("cut", { usage: { input: 120, output: 1 } })
+      const small = ScriptedProvider.text("whole", { usage: { input: 30, output: 1 } })
+      const played = yield* play([large, small], {
+        messages: history,
+        layer: Layer.merge(layer, windowed(100))
+      })
+      assert.deepStrictEqual(compactions(played.events), ["overflow start", "overflow end"])
+      assert.deepInclude(calls.at(-1), { reason: "overflow", limit: 100 })
+      assert.deepStrictEqual(sent(played.requests[1]?.messages), ["q0", "They talked.", "hi"])
+      assert.strictEqual(ofTag(played.events, "MessageRetracted").length, 1)
+      assert.deepStrictEqual(texts(played.view.messages).slice(-2), ["hi", "whole"])
+      // Both answers, and the summary, are paid for.
+      assert.strictEqual(played.view.usage?.total, 121 + 31 + asked.total)
+      assert.deepStrictEqual(Invariants.broken(played.events), [])
+
+      const again = yield* play([large, large], {
+        messages: history,
+        layer: Layer.merge(layer, windowed(100))
+      })
+      const failed = yield* play([large], { messages: history, layer: windowed(100) })
+      for (const { exit, view } of [again, failed]) {
+        const reason = reasonOf(exit)
+        assert.strictEqual(reason?._tag === "ProviderError" && reason.reason._tag, "ContextOverflow")
+        assert.include(reason?.message, "the request has 120 tokens, and the context window 100")
+        assert.strictEqual(texts(view.messages).at(-1), "")
+      }
+
+      for (const contextWindow of [120, undefined]) {
+        const { exit, view } = yield* play([large], { messages: history, layer: windowed(contextWindow) })
+        assert.isTrue(Exit.isSuccess(exit))
+        assert.strictEqual(texts(view.messages).at(-1), "cut")
+      }
+      const searched = ScriptedProvider.turn(
+        Step.hostedTool({ id: "s", name: "web_search", params: {}, result: [] }),
+        Step.text("found"),
+        Step.finish("stop", { input: 120, output: 1 })
+      )
+      const added = yield* play([searched], { layer: windowed(100) })
+      assert.strictEqual(texts(added.view.messages).at(-1), "found")
     })
   )
 

@@ -87,8 +87,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is what later runs of the agent start from, until the messages are replaced",
     without: "replaced messages have no compaction",
     file: "src/internal/compactions.ts",
-    from: "  drop(messages: ReadonlyArray<Message>): void {\n    this.current = undefined",
-    to: "  drop(messages: ReadonlyArray<Message>): void {",
+    from: "    this.current = current\n    this.failedAt = undefined",
+    to: "    this.failedAt = undefined",
     test: "test/behaviour/Compaction.test.ts"
   },
   {
