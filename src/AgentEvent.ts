@@ -64,7 +64,7 @@ export { RunStatus, ToolOutput } from "./internal/outcome.ts"
  * Version 2 adds `path` to the events of a run that a tool started, `options` to `RunStart`, the events `Output` and `RunRetry`, and
  * the blocks `source`, `media` and `hostedTool` to answers. It adds approvals and questions: `ApprovalRequested`, `ApprovalAnswered`,
  * `QuestionAsked`, `QuestionAnswered`, `resumes` of `RunStart` and `resume` of `RunEnd`. It adds background calls: `ToolBackgrounded`,
- * `background` of `ToolExecutionEnd` and of tool results, and `backgroundEnds` of messages of the user.
+ * `background` and `timeoutMs` of `ToolExecutionEnd`, `background` of tool results, and `backgroundEnds` of messages of the user.
  *
  * @category constants
  * @since 0.1.0
@@ -222,6 +222,8 @@ export const AgentEvent = Schema.TaggedUnion({
     isError: Schema.Boolean,
     outcome: Message.ToolOutcome,
     durationMs: Schema.Finite,
+    /** The time limit that the call met. Absent for any other outcome. */
+    timeoutMs: Schema.optionalKey(Schema.Finite),
     /** The handle of a call that had continued in the background. Default: it had not. */
     background: Schema.optionalKey(Schema.String)
   },
@@ -603,7 +605,7 @@ export interface ArtifactStored extends Shape<"ArtifactStored"> {}
  *
  * **Details**
  *
- * `durationMs` is 0 for a tool that did not run. `background` is the handle of a call that had continued in the background.
+ * `durationMs` is 0 for a tool that did not run. `timeoutMs` is the time limit that a call with the outcome `"timeout"` met. `background` is the handle of a call that had continued in the background.
  *
  * @category models
  * @since 0.2.0

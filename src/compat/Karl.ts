@@ -4,7 +4,8 @@
  * Karl sends some events at other times than their names suggest. `turn_end` comes once, at the end of the run.
  * `text_end` and `thinking_end` come once for each model call, with the complete text. `tool_call_start` comes
  * when the call is complete, right before `tool_call_end`. Only calls that ran have execution events. Only
- * answers have a `message_end`.
+ * answers have a `message_end`, and the `content` of one with tool calls is empty. A model call that fails ends
+ * with `error`, and so does a run that is cancelled.
  *
  * Source: the events of bwl/karl, packages/karl/src/agent-loop.ts.
  *
@@ -41,7 +42,7 @@ export interface ToolCall {
 export interface AssistantMessage {
   /** Always `assistant`. */
   readonly role: "assistant"
-  /** The text of the answer. */
+  /** The text of the answer. Empty beside tool calls. */
   readonly content: string
   /** The tool calls of the answer (default: none). */
   readonly tool_calls?: ReadonlyArray<ToolCall>
@@ -212,6 +213,8 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
       return executed(state, event)
     case "RunError":
       return [state, [{ type: "error", error: errorOf(event.error) }]]
+    case "RunCancelled":
+      return [state, [{ type: "error", error: new DOMException(event.reason ?? cancelled, "AbortError") }]]
     case "RunEnd": {
       const usage = usageOf(event.usage)
       return [
@@ -257,6 +260,8 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
 export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
   Stream.mapAccum(self, () => initial, step)
 
+const cancelled = "This operation was aborted"
+
 /** Runs that ended without an error or a cancellation. */
 const finished: ReadonlySet<RunStatus> = new Set<RunStatus>([
   "completed",
@@ -292,13 +297,17 @@ const delta = (state: State, part: ModelEvent): readonly [State, ReadonlyArray<E
 }
 
 const answered = (state: State, answer: Message.Assistant): readonly [State, ReadonlyArray<Event>] => {
+  // A call that failed ends with the error of the run alone.
+  if (answer.stopReason === "error" || answer.stopReason === "aborted")
+    return [{ ...state, calls: new Map() }, []]
   const message = messageOf(answer)
+  const text = Message.textOf(answer)
   const thinking = answer.content.map((block) => (block.type === "thinking" ? block.text : "")).join("")
   return [
     { ...state, calls: new Map(), lastAnswer: message },
     [
       ...(thinking === "" ? [] : [{ type: "thinking_end", thinking } as const]),
-      ...(message.content === "" ? [] : [{ type: "text_end", text: message.content } as const]),
+      ...(text === "" ? [] : [{ type: "text_end", text } as const]),
       {
         type: "message_end",
         message,
@@ -331,11 +340,9 @@ const executed = (
 
 const messageOf = (answer: Message.Assistant): AssistantMessage => {
   const calls = Message.toolCalls(answer)
-  return {
-    role: "assistant",
-    content: Message.textOf(answer),
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map(callOf) })
-  }
+  return calls.length === 0
+    ? { role: "assistant", content: Message.textOf(answer) }
+    : { role: "assistant", content: "", tool_calls: calls.map(callOf) }
 }
 
 const callOf = ({
@@ -372,5 +379,8 @@ const usageOf = ({ cost, input, output, total }: Usage.Usage): TokenUsage => ({
   ...(cost === undefined ? {} : { cost })
 })
 
-const errorOf = (error: OfTag<"RunError">["error"]): Error =>
-  error instanceof Error ? error : new Error(error.message)
+const errorOf = (error: OfTag<"RunError">["error"]): Error => {
+  if (error._tag === "LimitExceeded" && error.limit === "executionTime")
+    return new Error(`Task timed out after ${error.max}ms`, { cause: error })
+  return error instanceof Error ? error : new Error(error.message)
+}

@@ -62,6 +62,17 @@ export const statusOf = (status: RunStatus): Status => {
 }
 
 /**
+ * A part of an answer.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type OutputContent =
+  | { readonly type: "output_text"; readonly text: string }
+  | { readonly type: "thinking"; readonly thinking: string; readonly persistInHistory: boolean }
+  | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly arguments: string }
+
+/**
  * One answer of the model.
  *
  * @since 0.1.0
@@ -83,11 +94,7 @@ export interface Response {
     readonly type: "message"
     readonly id: string
     readonly role: "assistant"
-    readonly content: ReadonlyArray<
-      | { readonly type: "output_text"; readonly text: string }
-      | { readonly type: "thinking"; readonly thinking: string; readonly persistInHistory: boolean }
-      | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly arguments: string }
-    >
+    readonly content: ReadonlyArray<OutputContent>
   }>
   /** The text of the answer. */
   readonly output_text: string
@@ -102,13 +109,21 @@ export const responseOf = (answer: Message.Assistant): Response => ({
   created_at: answer.timestamp,
   status: answer.stopReason === "error" ? "failed" : "completed",
   model: answer.model,
-  output: [{ type: "message", id: answer.id, role: "assistant", content: answer.content.flatMap(part) }],
+  output: [{ type: "message", id: answer.id, role: "assistant", content: contentOf(answer) }],
   output_text: Message.textOf(answer),
   usage: usageOf(answer.usage ?? Usage.zero)
 })
 
+/** Whether the answer broke off. */
+export const hasFailed = ({ stopReason }: Message.Assistant): boolean =>
+  stopReason === "error" || stopReason === "aborted"
+
+/** Converts the blocks of an answer. */
+export const contentOf = (answer: Message.Assistant): ReadonlyArray<OutputContent> =>
+  answer.content.flatMap(part)
+
 /** Sources, media and tools that the vendor ran have no place in oneringai's answers. */
-const part = (block: Message.Assistant["content"][number]): Response["output"][number]["content"] => {
+const part = (block: Message.Assistant["content"][number]): ReadonlyArray<OutputContent> => {
   switch (block.type) {
     case "text":
       return [{ type: "output_text", text: block.text }]

@@ -2,9 +2,9 @@
  * Converts the events of a run to the events of oneringai's agent:
  * `agent.stream("…").pipe(OneRingEmitter.project)`.
  *
- * Pass each of them to an emitter: `emitter.emit(event.type, event)`. A tool call has a final event if it ran,
- * if its tool is unknown, or if its arguments are invalid. A call that was blocked, rejected, skipped, aborted
- * or truncated has none. Iterations count from 1.
+ * Pass each of them to an emitter: `emitter.emit(event.type, event)`. A tool call has events if it ran,
+ * if its tool is unknown, or if its arguments are invalid. A call that was blocked, rejected, skipped or
+ * truncated has none. A turn that failed or was cancelled is not complete. Iterations count from 1.
  *
  * Source: Integrail/oneringai, src/capabilities/agents/types/EventTypes.ts.
  *
@@ -13,11 +13,19 @@
 import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type { ModelOptions, RunOptions } from "../RunOptions.ts"
 import type { Response } from "./OneRing.ts"
 import * as OneRing from "./OneRing.ts"
+import * as Input from "./OneRingInput.ts"
 
-export type { Response, Status, TokenUsage } from "./OneRing.ts"
+export type { OutputContent, Response, Status, TokenUsage } from "./OneRing.ts"
+export type {
+  Config,
+  Context,
+  FunctionTool,
+  GenerateOptions,
+  InputContent,
+  InputItem
+} from "./OneRingInput.ts"
 
 /**
  * The state of a tool call.
@@ -44,6 +52,12 @@ export interface ToolCall {
   readonly blocking: boolean
   /** The state of the call at the time of the event. */
   readonly state: ToolCallState
+  /** The start of the call. Absent before it. */
+  readonly startTime?: Date
+  /** The end of the call. Absent before it. */
+  readonly endTime?: Date
+  /** The failure in words. Absent for a call that did not fail. */
+  readonly error?: string
 }
 
 /**
@@ -74,7 +88,7 @@ interface Answered {
 }
 
 type Body =
-  | { readonly type: "execution:start"; readonly config: RunOptions }
+  | { readonly type: "execution:start"; readonly config: Input.Config }
   | (Answered & { readonly type: "execution:complete" })
   | { readonly type: "execution:error"; readonly error: Error }
   | { readonly type: "execution:paused"; readonly reason?: string }
@@ -82,17 +96,14 @@ type Body =
   | { readonly type: "execution:resumed" }
   | (Iteration & { readonly type: "iteration:start" })
   | (Iteration & Answered & { readonly type: "iteration:complete" })
-  | (Iteration & {
-      readonly type: "llm:request"
-      readonly options: ModelOptions & { readonly model: string }
-    })
+  | (Iteration & { readonly type: "llm:request"; readonly options: Input.GenerateOptions })
   | (Iteration & Answered & { readonly type: "llm:response" })
   | (Iteration & { readonly type: "llm:error"; readonly error: Error })
   | (Iteration & { readonly type: "tool:detected"; readonly toolCalls: ReadonlyArray<ToolCall> })
   | (Iteration & { readonly type: "tool:start"; readonly toolCall: ToolCall })
   | (Iteration & { readonly type: "tool:complete"; readonly toolCall: ToolCall; readonly result: ToolResult })
   | (Iteration & { readonly type: "tool:error"; readonly toolCall: ToolCall; readonly error: Error })
-  /** `timeout` is the time until the tool timed out, in milliseconds. */
+  /** `timeout` is the time limit in milliseconds. */
   | (Iteration & { readonly type: "tool:timeout"; readonly toolCall: ToolCall; readonly timeout: number })
   | {
       readonly type: "hook:error"
@@ -120,29 +131,75 @@ export type Event = Body & { readonly executionId: string; readonly timestamp: D
 export interface State {
   /** The id of the run, `undefined` before its start. */
   readonly runId: string | undefined
+  /** The parts of the agent that no event has. */
+  readonly context: Input.Context
+  /** The messages before the run, and those of the run so far. */
+  readonly messages: ReadonlyArray<Message.Message>
   /** The calls of the turn and those in the background, by id. */
   readonly calls: ReadonlyMap<string, Message.ToolCall>
+  /** The starts of the calls that began, by id, in milliseconds since the epoch. */
+  readonly begun: ReadonlyMap<string, number>
   /** The ids of the calls in the background. */
   readonly background: ReadonlySet<string>
   /** The start of the turn, in milliseconds since the epoch. */
   readonly turnStartedAt: number
   /** The last complete answer, `undefined` before the first. */
   readonly lastAnswer: Message.Assistant | undefined
+  /** Whether the turn failed, or the run is cancelled. */
+  readonly isBroken: boolean
 }
 
 /**
- * The state before the first event.
+ * Returns the state before the first event of an agent, for events with its instructions, tools and messages.
+ *
+ * **Example** (Reading the tools of a request)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, Tool } from "effect-agent"
+ * import { OneRingEmitter } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
+ * let state = OneRingEmitter.from({ system: "Be brief.", tools: [ping] })
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", system: "Be brief.", tools: [ping] })
+ *   yield* Stream.runForEach(agent.stream("Hello?"), (event) =>
+ *     Effect.sync(() => {
+ *       const [next, events] = OneRingEmitter.step(state, event)
+ *       state = next
+ *       for (const each of events) if (each.type === "llm:request") console.log(each.options.tools?.length)
+ *     })
+ *   )
+ * }).pipe(Effect.scoped)
+ *
+ * const provider = ScriptedProvider.layer([ScriptedProvider.text("Hi!")])
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * // => 1
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const from = (context: Input.Context): State => ({
+  runId: undefined,
+  context,
+  messages: context.messages ?? [],
+  calls: new Map(),
+  begun: new Map(),
+  background: new Set(),
+  turnStartedAt: 0,
+  lastAnswer: undefined,
+  isBroken: false
+})
+
+/**
+ * The state before the first event of an agent of which only the events are known.
  *
  * @since 0.1.0
  * @category constants
  */
-export const initial: State = {
-  runId: undefined,
-  calls: new Map(),
-  background: new Set(),
-  turnStartedAt: 0,
-  lastAnswer: undefined
-}
+export const initial: State = from({})
 
 /**
  * Returns the next state, and the oneringai events for one event of this library.
@@ -183,8 +240,9 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
   if (isInside(event, state.runId)) return [state, []]
   const next = remember(state, event)
   const body = runBody(next, event) ?? turnBody(next, event)
-  if (body === undefined) return [next, []]
-  return [next, [{ ...body, executionId: event.runId, timestamp: new Date(event.timestamp) }]]
+  const bodies = body === undefined ? toolBodies(next, event) : [body]
+  const stamp = { executionId: event.runId, timestamp: new Date(event.timestamp) }
+  return [next, bodies.map((each) => ({ ...each, ...stamp }))]
 }
 
 /**
@@ -224,35 +282,50 @@ export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Str
 const remember = (state: State, event: AgentEvent): State => {
   switch (event._tag) {
     case "RunStart":
-      return { ...initial, runId: event.runId }
+      return { ...from(state.context), messages: state.messages, runId: event.runId }
     case "TurnStart":
-      return { ...state, calls: besideOf(state), turnStartedAt: event.timestamp }
+      return { ...state, ...besideOf(state), turnStartedAt: event.timestamp, isBroken: false }
     case "MessageEnd":
-      return event.message.role === "assistant" ? { ...state, lastAnswer: event.message } : state
+      return answered({ ...state, messages: [...state.messages, event.message] }, event.message)
     case "ToolsDetected":
       return {
         ...state,
-        calls: new Map([...besideOf(state), ...event.toolCalls.map((call) => [call.id, call] as const)])
+        calls: new Map([...state.calls, ...event.toolCalls.map((call) => [call.id, call] as const)])
       }
+    case "ToolInvoked":
+      return { ...state, begun: new Map(state.begun).set(event.toolCallId, event.timestamp) }
     case "ToolBackgrounded":
       return { ...state, background: new Set(state.background).add(event.toolCallId) }
+    case "RunCancelled":
+      return { ...state, isBroken: true }
     default:
       return state
   }
 }
 
-const besideOf = ({ background, calls }: State) => new Map([...calls].filter(([id]) => background.has(id)))
+const answered = (state: State, message: Message.Message): State => {
+  if (message.role !== "assistant") return state
+  return OneRing.hasFailed(message) ? { ...state, isBroken: true } : { ...state, lastAnswer: message }
+}
+
+/** Forgets the calls of the turn before, but for those in the background. */
+const besideOf = ({ background, begun, calls }: State) => ({
+  calls: new Map([...calls].filter(([id]) => background.has(id))),
+  begun: new Map([...begun].filter(([id]) => background.has(id)))
+})
 
 const runBody = (state: State, event: AgentEvent): Body | undefined => {
   switch (event._tag) {
-    case "RunStart":
-      return { type: "execution:start", config: { ...event.options, model: event.model } }
+    case "RunStart": {
+      const { model, options = {}, prompts } = event
+      return { type: "execution:start", config: Input.configOf(state.context, prompts, model, options) }
+    }
     case "RunPaused":
-      return { type: "execution:paused", ...reasonOf(event) }
+      return { type: "execution:paused", reason: event.reason ?? "Manual pause" }
     case "RunResumed":
       return { type: "execution:resumed" }
     case "RunCancelled":
-      return { type: "execution:cancelled", ...reasonOf(event) }
+      return { type: "execution:cancelled", reason: event.reason ?? "Manual cancellation" }
     case "RunError":
       return { type: "execution:error", error: errorOf(event.error) }
     case "RunEnd":
@@ -262,13 +335,25 @@ const runBody = (state: State, event: AgentEvent): Body | undefined => {
     case "HookError":
       return {
         type: "hook:error",
-        hookName: event.hook,
+        hookName: event.hookName ?? hookNames[event.hook] ?? event.hook,
         error: new Error(event.error),
         consecutiveErrors: event.consecutiveErrors
       }
     default:
       return undefined
   }
+}
+
+/** The names of the points in oneringai. */
+const hookNames: Readonly<Record<string, string>> = {
+  beforeExecution: "before:execution",
+  afterExecution: "after:execution",
+  beforeModel: "before:llm",
+  afterModel: "after:llm",
+  beforeTool: "before:tool",
+  approveTool: "approve:tool",
+  afterTool: "after:tool",
+  pauseCheck: "pause:check"
 }
 
 const turnBody = (state: State, event: AgentEvent): Body | undefined => {
@@ -278,10 +363,14 @@ const turnBody = (state: State, event: AgentEvent): Body | undefined => {
       return { type: "iteration:start", iteration }
     case "TurnEnd": {
       const duration = event.timestamp - state.turnStartedAt
-      return { type: "iteration:complete", iteration, ...responseOf(state), duration }
+      return state.isBroken
+        ? undefined
+        : { type: "iteration:complete", iteration, ...responseOf(state), duration }
     }
-    case "ModelCallStart":
-      return { type: "llm:request", iteration, options: { ...event.options, model: event.model } }
+    case "ModelCallStart": {
+      const options = Input.optionsOf(state.context, state.messages, event.model, event.options)
+      return { type: "llm:request", iteration, options }
+    }
     case "ModelCallEnd":
       return { type: "llm:response", iteration, ...responseOf(state), duration: event.durationMs }
     case "ModelCallError":
@@ -294,55 +383,56 @@ const turnBody = (state: State, event: AgentEvent): Body | undefined => {
       }
     case "ToolInvoked":
       return { type: "tool:start", iteration, toolCall: callNamed(state, event, "executing") }
-    case "ToolExecutionEnd":
-      return toolEnded(state, iteration, event)
     default:
       return undefined
   }
 }
 
-const toolEnded = (state: State, iteration: number, event: OfTag<"ToolExecutionEnd">): Body | undefined => {
-  const { durationMs, outcome, result, toolCallId } = event
+const toolBodies = (state: State, event: AgentEvent): ReadonlyArray<Body> => {
+  if (event._tag !== "ToolExecutionEnd") return []
+  const { durationMs, outcome, result, timeoutMs = durationMs, toolCallId } = event
+  const iteration = event.turn ?? 0
+  const text = OneRing.textOf(result)
+  const ended = { endTime: new Date(event.timestamp) }
+  const broken = { ...ended, error: text }
   switch (outcome) {
     case "success": {
-      const toolCall = callNamed(state, event, "completed")
-      const content = OneRing.textOf(result)
-      const toolResult = {
-        tool_use_id: toolCallId,
-        content,
-        executionTime: durationMs,
-        state: toolCall.state
-      }
-      return { type: "tool:complete", iteration, toolCall, result: toolResult }
+      const toolCall = { ...callNamed(state, event, "completed"), ...ended }
+      const given = { tool_use_id: toolCallId, content: text, executionTime: durationMs }
+      return [{ type: "tool:complete", iteration, toolCall, result: { ...given, state: toolCall.state } }]
     }
     case "error":
     case "unknownTool":
     case "invalidArguments": {
-      const error = new Error(OneRing.textOf(result))
-      return { type: "tool:error", iteration, toolCall: callNamed(state, event, "failed"), error }
+      const toolCall = { ...callNamed(state, event, "failed"), ...broken }
+      const failed: Body = { type: "tool:error", iteration, toolCall, error: new Error(text) }
+      // oneringai begins a call before it looks for the tool.
+      const begun = callNamed(state, event, "executing")
+      return outcome === "error" ? [failed] : [{ type: "tool:start", iteration, toolCall: begun }, failed]
     }
     case "timeout": {
-      const toolCall = callNamed(state, event, "timeout")
-      return { type: "tool:timeout", iteration, toolCall, timeout: durationMs }
+      const toolCall = { ...callNamed(state, event, "timeout"), ...broken }
+      return [{ type: "tool:timeout", iteration, toolCall, timeout: timeoutMs }]
     }
     default:
-      return undefined
+      return []
   }
 }
 
-const callNamed = (
-  { background, calls }: State,
-  { toolCallId: id, toolName: name }: OfTag<"ToolInvoked" | "ToolExecutionEnd">,
-  state: ToolCallState
-): ToolCall => callOf(calls.get(id) ?? { id, name, rawArguments: "" }, state, !background.has(id))
+type CallEvent = OfTag<"ToolInvoked" | "ToolExecutionEnd">
+
+const callNamed = (state: State, event: CallEvent, of: ToolCallState): ToolCall => {
+  const { timestamp, toolCallId: id, toolName: name } = event
+  const call = state.calls.get(id) ?? { id, name, rawArguments: "" }
+  const startTime = new Date(state.begun.get(id) ?? timestamp)
+  return { ...callOf(call, of, !state.background.has(id)), startTime }
+}
 
 const callOf = (
   { id, name, rawArguments }: Pick<Message.ToolCall, "id" | "name" | "rawArguments">,
   state: ToolCallState,
   blocking: boolean
 ): ToolCall => ({ id, type: "function", function: { name, arguments: rawArguments }, blocking, state })
-
-const reasonOf = ({ reason }: { readonly reason?: string }) => (reason === undefined ? {} : { reason })
 
 const errorOf = (error: OfTag<"RunError" | "ModelCallError">["error"]): Error =>
   error instanceof Error ? error : new Error(error.message)

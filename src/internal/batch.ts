@@ -216,15 +216,12 @@ export class Batch {
   }
 
   /** Ends one call. In fail mode its failure halts the others. */
-  settle(
-    call: Message.ToolCall,
-    { outcome, output: given }: ToolOutcome.Outcome,
-    durationMs = 0
-  ): Effect.Effect<void> {
+  settle(call: Message.ToolCall, result: ToolOutcome.Outcome, durationMs = 0): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { beside } = this
-      if (beside?.isInBackground === false) return beside.give(ToolOutcome.make(outcome, given), durationMs)
-      const output = yield* LargeResult.fit(this.run, call, Output.plain(given))
+      if (beside?.isInBackground === false) return beside.give(result, durationMs)
+      const { outcome, timeoutMs } = result
+      const output = yield* LargeResult.fit(this.run, call, Output.plain(result.output))
       const isError = output.isError === true
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
       this.withdraw(call)
@@ -238,7 +235,8 @@ export class Batch {
         result: output,
         isError,
         outcome,
-        durationMs
+        durationMs,
+        ...(outcome === "timeout" && timeoutMs !== undefined ? { timeoutMs } : {})
       }
       if (beside === undefined) this.run.emit(ended)
       else this.run.events.emitIn(beside.turn, { ...ended, background: beside.handle })

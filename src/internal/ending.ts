@@ -109,9 +109,13 @@ const announceError = (run: Run, error: EventError): void => {
   run.emit({
     _tag: "RunError",
     error,
-    retryable: error._tag === "ProviderError" && error.isRetryable
+    retryable: error._tag === "ProviderError" ? error.isRetryable : isOutOfTime(error)
   })
 }
+
+/** Another run has time again. */
+const isOutOfTime = (error: EventError): boolean =>
+  error._tag === "LimitExceeded" && error.limit === "executionTime"
 
 export const announceLimit = (run: Run, { estimated, limit, max, value }: LimitExceeded): void =>
   run.emit({

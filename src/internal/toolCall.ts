@@ -343,6 +343,6 @@ const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome, 
   return Effect.map(batch.keepFatal(run.attempt(asked)), () => {
     const failed = done.outcome === "success" ? "error" : done.outcome
     const outcome = output.isError === true ? failed : "success"
-    return ToolOutcome.make(outcome, output, retry && run.control.stop === undefined)
+    return { ...done, ...ToolOutcome.make(outcome, output, retry && run.control.stop === undefined) }
   })
 }

@@ -15,6 +15,8 @@ export interface Outcome {
   readonly retry?: boolean
   /** The handle of a call that continues in the background. Default: the call has ended. */
   readonly background?: string
+  /** The time limit in milliseconds that the call met. Default: the call met none. */
+  readonly timeoutMs?: number
 }
 
 export const make = (outcome: ToolOutcome, output: ToolOutput, retry = false): Outcome => ({
@@ -35,7 +37,8 @@ export const aborted = (call: ToolCall, isAbandoned = false): Outcome =>
 /** `timeout` in milliseconds. */
 export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean): Outcome => {
   const limit = Duration.format(Duration.millis(timeout))
-  return error("timeout", `Tool ${call.name} timed out after ${limit}.${isAbandoned ? abandoned : ""}`)
+  const text = `Tool ${call.name} timed out after ${limit}.${isAbandoned ? abandoned : ""}`
+  return { ...error("timeout", text), timeoutMs: timeout }
 }
 
 export const rejected = (reason: string): Outcome =>

@@ -24,7 +24,8 @@ describe("OneRingEmitter", () => {
         types(project(yield* twoTurns)),
         [
           ["execution:start", "iteration:start", "llm:request", "llm:response", "tool:detected"],
-          ["tool:start", "tool:complete", "tool:error", "tool:error", "tool:start", "tool:error"],
+          ["tool:start", "tool:complete", "tool:start", "tool:error", "tool:start", "tool:error"],
+          ["tool:start", "tool:error"],
           ["iteration:complete", "iteration:start", "llm:request", "llm:response", "iteration:complete"],
           ["execution:complete"]
         ].flat()
@@ -41,7 +42,9 @@ describe("OneRingEmitter", () => {
         type: "function",
         function: { name: "add", arguments: '{"a":2,"b":3}' },
         blocking: true,
-        state: "completed"
+        state: "completed",
+        startTime: new Date(0),
+        endTime: new Date(0)
       })
       assert.strictEqual(complete?.result.content, "5")
       assert.strictEqual(complete?.iteration, 1)
@@ -65,7 +68,7 @@ describe("OneRingEmitter", () => {
   it.effect("a failed run has an error, and is not complete", () =>
     Effect.gen(function* () {
       const events = project(yield* failed)
-      assert.deepStrictEqual(types(events).slice(-3), ["llm:error", "iteration:complete", "execution:error"])
+      assert.deepStrictEqual(types(events).slice(-3), ["llm:request", "llm:error", "execution:error"])
       assert.include(ofType(events, "execution:error")[0]?.error.message, "busy")
     })
   )
@@ -94,7 +97,9 @@ describe("OneRingEmitter", () => {
       assert.strictEqual(ofType(emitted, "execution:cancelled")[0]?.reason, "enough")
       assert.deepStrictEqual(ofType(emitted, "execution:start")[0]?.config, {
         model: "m",
-        limits: { maxTurns: 3 }
+        input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] }],
+        tools: [],
+        maxIterations: 3
       })
       assert.notInclude(types(emitted), "execution:complete")
 
@@ -104,7 +109,7 @@ describe("OneRingEmitter", () => {
       const [failure] = ofType(project(recorded), "hook:error")
       assert.deepStrictEqual(
         [failure?.hookName, failure?.error.message, failure?.consecutiveErrors],
-        ["beforeModel", "no hook", 1]
+        ["before:llm", "no hook", 1]
       )
     })
   )
