@@ -7,6 +7,7 @@ import * as Hook from "../Hook.ts"
 import * as NearestName from "../internal/nearestName.ts"
 import type { PromiseRejected } from "../internal/promiseTool.ts"
 import * as Awaited from "./Awaited.ts"
+import * as Returns from "./HookReturns.ts"
 
 /**
  * The second argument of a hook function.
@@ -25,22 +26,23 @@ export interface HookContext {
  * **Details**
  *
  * `Hook.Input` and `Hook.Output` have the types of each point. A function that returns nothing does not affect the outcome. One that
- * throws, or whose promise rejects, has failed: `Hook` lists the consequences at each point.
+ * throws, or whose promise rejects, has failed: `Hook` lists the consequences at each point. `Other` is the type of the returns of another
+ * system, which the function may have beside those of the point.
  *
  * @category models
  * @since 0.2.0
  */
-export type HookFunction<P extends Hook.Point> = (
+export type HookFunction<P extends Hook.Point, Other = never> = (
   input: Hook.Input<P>,
   context: HookContext
-) => Hook.Output<P> | void | PromiseLike<Hook.Output<P> | void>
+) => Hook.Output<P> | Other | void | PromiseLike<Hook.Output<P> | Other | void>
 
 /**
  * The names of hooks in other systems, and the points of this library that they mean.
  *
  * **Gotchas**
  *
- * Only the names are those of oneringai and Karl. Inputs and outputs are those of the point.
+ * Inputs are those of the point. So are outputs, and under the names of oneringai a hook may return `HookReturns` too.
  *
  * @category models
  * @since 0.2.0
@@ -99,62 +101,69 @@ export type PointOf<N extends HookName> = Names[N]
  * @since 0.2.0
  */
 export type HookFunctions = {
-  readonly [N in HookName]?: HookFunction<Names[N]> | ReadonlyArray<HookFunction<Names[N]>>
+  readonly [N in HookName]?: NamedHook<N> | ReadonlyArray<NamedHook<N>>
 }
 
-const pointOf: Names = {
-  beforeExecution: "beforeExecution",
-  afterExecution: "afterExecution",
-  onError: "onError",
-  pauseCheck: "pauseCheck",
-  beforeModel: "beforeModel",
-  afterModel: "afterModel",
-  beforeTool: "beforeTool",
-  approveTool: "approveTool",
-  afterTool: "afterTool",
-  prepareNextTurn: "prepareNextTurn",
-  shouldStopAfterTurn: "shouldStopAfterTurn",
-  transformMessages: "transformMessages",
-  toModelMessages: "toModelMessages",
-  steering: "steering",
-  followUp: "followUp",
-  "before:execution": "beforeExecution",
-  "after:execution": "afterExecution",
-  "before:llm": "beforeModel",
-  "after:llm": "afterModel",
-  "before:tool": "beforeTool",
-  "approve:tool": "approveTool",
-  "after:tool": "afterTool",
-  "pause:check": "pauseCheck",
-  "pre-task": "beforeExecution",
-  "post-task": "afterExecution",
-  "pre-tool": "beforeTool",
-  "post-tool": "afterTool",
-  "on-error": "onError"
-}
+/**
+ * A hook under one name.
+ *
+ * **Details**
+ *
+ * Under a name of oneringai it may return as there: see `HookReturns`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type NamedHook<N extends HookName> = HookFunction<
+  PointOf<N>,
+  N extends keyof Returns.HookReturns ? Returns.HookReturns[N] : never
+>
 
-const isName = (name: string): name is HookName => Object.hasOwn(pointOf, name)
+const isName = (name: string): name is HookName => Object.hasOwn(making, name)
 
-type Making = {
-  readonly [P in Hook.Point]: (run: HookFunction<P>, options: { readonly name?: string }) => Hook.Runnable
+type Named = { readonly name?: string }
+
+type Making = { readonly [N in HookName]: (run: NamedHook<N>, options: Named) => Hook.Runnable }
+
+const points = {
+  beforeExecution: (run: HookFunction<"beforeExecution">, named: Named) =>
+    Hook.beforeExecution(effectful(run), named),
+  afterExecution: (run: HookFunction<"afterExecution">, named: Named) =>
+    Hook.afterExecution(effectful(run), named),
+  onError: (run: HookFunction<"onError">, named: Named) => Hook.onError(effectful(run), named),
+  pauseCheck: (run: HookFunction<"pauseCheck">, named: Named) => Hook.pauseCheck(effectful(run), named),
+  beforeModel: (run: HookFunction<"beforeModel">, named: Named) => Hook.beforeModel(effectful(run), named),
+  afterModel: (run: HookFunction<"afterModel">, named: Named) => Hook.afterModel(effectful(run), named),
+  beforeTool: (run: HookFunction<"beforeTool">, named: Named) => Hook.beforeTool(effectful(run), named),
+  approveTool: (run: HookFunction<"approveTool">, named: Named) => Hook.approveTool(effectful(run), named),
+  afterTool: (run: HookFunction<"afterTool">, named: Named) => Hook.afterTool(effectful(run), named),
+  prepareNextTurn: (run: HookFunction<"prepareNextTurn">, named: Named) =>
+    Hook.prepareNextTurn(effectful(run), named),
+  shouldStopAfterTurn: (run: HookFunction<"shouldStopAfterTurn">, named: Named) =>
+    Hook.shouldStopAfterTurn(effectful(run), named),
+  transformMessages: (run: HookFunction<"transformMessages">, named: Named) =>
+    Hook.transformMessages(effectful(run), named),
+  toModelMessages: (run: HookFunction<"toModelMessages">, named: Named) =>
+    Hook.toModelMessages(effectful(run), named),
+  steering: (run: HookFunction<"steering">, named: Named) => Hook.steering(effectful(run), named),
+  followUp: (run: HookFunction<"followUp">, named: Named) => Hook.followUp(effectful(run), named)
 }
 
 const making: Making = {
-  beforeExecution: (run, options) => Hook.beforeExecution(effectful(run), options),
-  afterExecution: (run, options) => Hook.afterExecution(effectful(run), options),
-  onError: (run, options) => Hook.onError(effectful(run), options),
-  pauseCheck: (run, options) => Hook.pauseCheck(effectful(run), options),
-  beforeModel: (run, options) => Hook.beforeModel(effectful(run), options),
-  afterModel: (run, options) => Hook.afterModel(effectful(run), options),
-  beforeTool: (run, options) => Hook.beforeTool(effectful(run), options),
-  approveTool: (run, options) => Hook.approveTool(effectful(run), options),
-  afterTool: (run, options) => Hook.afterTool(effectful(run), options),
-  prepareNextTurn: (run, options) => Hook.prepareNextTurn(effectful(run), options),
-  shouldStopAfterTurn: (run, options) => Hook.shouldStopAfterTurn(effectful(run), options),
-  transformMessages: (run, options) => Hook.transformMessages(effectful(run), options),
-  toModelMessages: (run, options) => Hook.toModelMessages(effectful(run), options),
-  steering: (run, options) => Hook.steering(effectful(run), options),
-  followUp: (run, options) => Hook.followUp(effectful(run), options)
+  ...points,
+  "before:execution": points.beforeExecution,
+  "after:execution": points.afterExecution,
+  "before:llm": (run, named) => Hook.beforeModel(converted(run, Returns.ofModel), named),
+  "after:llm": points.afterModel,
+  "before:tool": (run, named) => Hook.beforeTool(converted(run, Returns.ofTool), named),
+  "approve:tool": (run, named) => Hook.approveTool(converted(run, Returns.ofApproval), named),
+  "after:tool": (run, named) => Hook.afterTool(converted(run, Returns.ofResult), named),
+  "pause:check": points.pauseCheck,
+  "pre-task": points.beforeExecution,
+  "post-task": points.afterExecution,
+  "pre-tool": points.beforeTool,
+  "post-tool": points.afterTool,
+  "on-error": points.onError
 }
 
 const effectful =
@@ -162,9 +171,15 @@ const effectful =
   (input: I): Effect.Effect<O, PromiseRejected> =>
     Awaited.call((signal) => run(input, { signal }))
 
+/** A hook whose returns are converted. */
+const converted =
+  <I, O, A>(run: (input: I, context: HookContext) => O | PromiseLike<O>, convert: (returned: O) => A) =>
+  (input: I): Effect.Effect<A, PromiseRejected> =>
+    Awaited.call(async (signal) => convert(await run(input, { signal })))
+
 /** Makes the hook of a function. It has the name of the function, if that differs from the name of the point. */
-export const make = <N extends HookName>(name: N, run: HookFunction<Names[N]>): Hook.Runnable =>
-  making[pointOf[name]](run, run.name === "" || run.name === name ? {} : { name: run.name })
+export const make = <N extends HookName>(name: N, run: NamedHook<N>): Hook.Runnable =>
+  making[name](run, run.name === "" || run.name === name ? {} : { name: run.name })
 
 /** Makes the hooks of functions, in the order of their names. */
 export const makeAll = (functions: HookFunctions): ReadonlyArray<Hook.Runnable> =>
@@ -186,7 +201,7 @@ export const faultsOf = (functions: object): ReadonlyArray<string> =>
 
 /** Says that no point has the name, and suggests another. */
 export const noName = (name: string): string => {
-  const nearest = NearestName.of(name, Object.keys(pointOf))
+  const nearest = NearestName.of(name, Object.keys(making))
   const advice =
     nearest === undefined ? `Points: ${Object.keys(Hook.points).join(", ")}` : `Did you mean ${nearest}?`
   return `there is no point ${JSON.stringify(name.slice(0, 100))}. ${advice}`

@@ -13,7 +13,7 @@ import type { Update } from "../RunOptions.ts"
 import type { RunReport } from "../RunReport.ts"
 import type { RunResult } from "../RunResult.ts"
 import type * as Tool from "../Tool.ts"
-import type { HookFunction, HookName, PointOf } from "./HookFunctions.ts"
+import type { HookName, NamedHook } from "./HookFunctions.ts"
 import type { EventName, EventOf, Listener } from "./Listeners.ts"
 
 /**
@@ -125,7 +125,7 @@ export interface PromiseHooks {
   readonly list: () => Promise<ReadonlyArray<ListedHook>>
   /** Adds a hook, which runs call from its next point on. Resolves with its id. */
   readonly register: {
-    <N extends HookName>(name: N, run: HookFunction<PointOf<N>>): Promise<string>
+    <N extends HookName>(name: N, run: NamedHook<N>): Promise<string>
     (hook: Hook.Runnable): Promise<string>
   }
   /** Removes a hook. Resolves with `false` if the agent has none with that id. */

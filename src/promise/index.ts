@@ -11,8 +11,16 @@ export type {
   HookFunction,
   HookFunctions,
   HookName,
+  NamedHook,
   PointOf
 } from "./HookFunctions.ts"
+export type {
+  ApprovalResult,
+  HookReturns,
+  LlmModification,
+  ToolModification,
+  ToolResultModification
+} from "./HookReturns.ts"
 export type { EventAliases, EventName, EventOf, Listener, ListenerContext } from "./Listeners.ts"
 export type {
   ContinueOptions,

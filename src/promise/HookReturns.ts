@@ -1,0 +1,154 @@
+/**
+ * The returns of oneringai's hooks, as those of this library.
+ */
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type * as Hook from "../Hook.ts"
+import * as Message from "../Message.ts"
+import * as Tool from "../Tool.ts"
+
+/**
+ * The return of a `before:llm` hook of oneringai that changes the request.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface LlmModification {
+  /** The options that the hook changes. */
+  readonly modified: {
+    /** The id of the model. Default: as it is. */
+    readonly model?: string
+    /** The system prompt. Default: as it is. */
+    readonly instructions?: string
+    /** The randomness of the answer. Default: as it is. */
+    readonly temperature?: number
+    /** The most tokens of the answer. Default: as it is. */
+    readonly max_output_tokens?: number
+  }
+}
+
+/**
+ * The return of a `before:tool` hook of oneringai.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolModification {
+  /** The arguments of the call as JSON text. Default: as they are. */
+  readonly modified?: { readonly function: { readonly name?: string; readonly arguments: string } }
+  /** Whether the hook stands in for the tool. Default: `false`. */
+  readonly skip?: boolean
+  /** The result of a call that is skipped. Default: an empty text. */
+  readonly mockResult?: unknown
+  /** A note for readers of the code. The run does not use it. */
+  readonly reason?: string
+}
+
+/**
+ * The return of an `approve:tool` hook of oneringai that changes the arguments.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ApprovalResult {
+  /** Whether the call may run. */
+  readonly approved: boolean
+  /** The reason of a rejection, in the text of the result. Default: "not approved". */
+  readonly reason?: string
+  /** The arguments of a call that may run. Default: as they are. */
+  readonly modifiedArgs: Schema.Json
+}
+
+/**
+ * The return of an `after:tool` hook of oneringai.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface ToolResultModification {
+  /** The result in place of the tool's: its content, or the text of an error. Default: as it is. */
+  readonly modified?: { readonly content?: unknown; readonly error?: string }
+  /** Whether the tool runs again. Default: `false`. */
+  readonly retry?: boolean
+  /** A note for readers of the code. The run does not use it. */
+  readonly reason?: string
+}
+
+/**
+ * The returns that hooks of oneringai have beside those of their point, by the names of the hooks.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HookReturns {
+  /** Changes the request. */
+  readonly "before:llm": LlmModification
+  /** Changes or skips the call. */
+  readonly "before:tool": ToolModification
+  /** Approves or rejects the call, with other arguments. */
+  readonly "approve:tool": ApprovalResult
+  /** Changes the result, or has the tool run again. */
+  readonly "after:tool": ToolResultModification
+}
+
+const has =
+  <A>(...members: ReadonlyArray<string>) =>
+  (returned: unknown): returned is A =>
+    Predicate.isObject(returned) && members.some((name) => Object.hasOwn(returned, name))
+
+const isLlm = has<LlmModification>("modified")
+const isTool = has<ToolModification>("modified", "mockResult")
+const isApproval = has<ApprovalResult>("modifiedArgs")
+const isResult = has<ToolResultModification>("modified", "reason")
+
+export const ofModel = (
+  returned: Hook.Output<"beforeModel"> | LlmModification | void
+): Hook.Output<"beforeModel"> | void => {
+  if (!isLlm(returned)) return returned
+  const { instructions, max_output_tokens: maxTokens, ...others } = returned.modified
+  return {
+    ...returned,
+    modified: {
+      ...others,
+      ...(instructions === undefined ? {} : { system: instructions }),
+      ...(maxTokens === undefined ? {} : { maxTokens })
+    }
+  }
+}
+
+export const ofTool = (
+  returned: Hook.Output<"beforeTool"> | ToolModification | void
+): Hook.Output<"beforeTool"> | void => {
+  if (!isTool(returned)) return returned
+  const theirs: ToolModification = returned
+  const { mockResult, modified, reason: _, skip, ...others } = theirs
+  if (skip === true) return { ...others, skip, result: Tool.render(mockResult ?? "") }
+  return modified === undefined ? others : { ...others, params: paramsOf(modified.function.arguments) }
+}
+
+/** A text that is not JSON is no params, which the tool refuses. */
+const paramsOf = (text: string): Schema.Json => Option.getOrElse(decodeJson(text), () => text)
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
+
+export const ofApproval = (
+  returned: Hook.Output<"approveTool"> | ApprovalResult | void
+): Hook.Output<"approveTool"> | void => {
+  if (!isApproval(returned)) return returned
+  const { approved, modifiedArgs: params, ...others } = returned
+  return approved ? { ...others, approved, params } : { ...others, approved }
+}
+
+export const ofResult = (
+  returned: Hook.Output<"afterTool"> | ToolResultModification | void
+): Hook.Output<"afterTool"> | void => {
+  if (!isResult(returned)) return returned
+  const { modified = {}, reason: _, ...others } = returned
+  const { content, error } = modified
+  if (error !== undefined) return { ...others, content: [Message.text(error)], isError: true }
+  if (content === undefined) return others
+  const rendered = Tool.render(content)
+  const failed = rendered.isError === undefined ? {} : { isError: rendered.isError }
+  return { ...others, content: rendered.content, ...failed }
+}
