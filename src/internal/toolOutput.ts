@@ -103,11 +103,9 @@ export const failure = (message: string, details?: Schema.Json): ToolOutput =>
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
-const members = ["content", "details", "isJson", "isError", "terminate", "usage", "addedTools", "trust"] as const
-
 /** Removes the mark, and members that are `undefined`: events have neither. */
 export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
-  RunOptions.given(Struct.pick(output, members), 1)
+  RunOptions.given(Struct.pick(output, Struct.keys(AgentEvent.ToolOutput.fields)), 1)
 
 /**
  * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.
