@@ -83,6 +83,8 @@ export interface BeforeTurnInput extends Base {
   readonly model: string
   /** The system prompt, by the options of the run. */
   readonly system?: string
+  /** The report of the run so far, with its metrics. */
+  readonly report: RunReport
 }
 
 /**

@@ -19,7 +19,10 @@ export const beforeTurn = Effect.fnUntraced(function* (
   yield* Limits.check(run)
   yield* run.ask(
     "pauseCheck",
-    () => ({ ...run.baseInput, ...run.requestParts, turn: run.turn + 1, messages: run.messages }),
+    () => {
+      const { baseInput, messages, report, requestParts, turn } = run
+      return { ...baseInput, ...requestParts, turn: turn + 1, messages, report }
+    },
     ({ reason, shouldPause }) => {
       if (shouldPause) run.control.pause(reason ?? "Hook requested pause")
       return "next"

@@ -649,6 +649,30 @@ describe("Control", () => {
       })
     )
 
+    it.effect("by a hook that reads the metrics and the report of the run so far (row 122)", () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        const script = yield* agent([call("a"), done], {
+          tools: [say("a")],
+          hooks: [
+            Hook.pauseCheck(({ report }) => {
+              seen.push([report.turns, report.toolCalls, report.toolSuccess])
+              return Effect.succeed({ shouldPause: report.toolCalls > 0, reason: "review" })
+            })
+          ]
+        })
+        yield* script.agent.subscribe(({ _tag }) =>
+          _tag === "RunPaused" ? script.agent.resume() : Effect.void
+        )
+        yield* script.agent.prompt("hi")
+        assert.deepStrictEqual(seen, [
+          [0, 0, 0],
+          [1, 1, 1]
+        ])
+        assert.strictEqual(ofTag(script.events, "RunPaused").length, 1)
+      })
+    )
+
     it.effect("lets what is changed meanwhile count for the turn it holds back", () =>
       Effect.gen(function* () {
         for (const byHook of [false, true]) {
