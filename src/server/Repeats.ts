@@ -12,9 +12,11 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Problem from "../api/Problem.ts"
+import * as IdempotencyKeys from "./IdempotencyKeys.ts"
 
 interface Known {
-  readonly body: string
+  /** The hash of the body: the most answers times the largest body would fill the memory. */
+  readonly hash: string
   /** The time in milliseconds until which the answer is kept. */
   readonly until: number
   /** `undefined`: the request had no effect, and the next one with the key is the first. */
@@ -46,24 +48,26 @@ export class Repeats {
       const request = yield* HttpServerRequest
       const key = keyOf(request, endpoint)
       if (key === undefined) return yield* app
-      const body = yield* Effect.orElseSucceed(request.text, () => "")
+      // `Admission` has read the body of an endpoint that takes one, and nothing bounds that of another.
+      const body = endpoint.payload.size === 0 ? "" : yield* Effect.orElseSucceed(request.text, () => "")
+      const hash = yield* IdempotencyKeys.hashOf(body)
       while (true) {
         const now = yield* Clock.currentTimeMillis
         const known = this.known.get(key)
-        if (known === undefined || known.until < now) return yield* this.first(key, body, now, app)
-        if (known.body !== body) return yield* HttpServerRespondable.toResponse(new Problem.KeyReused({}))
+        if (known === undefined || known.until < now) return yield* this.first(key, hash, now, app)
+        if (known.hash !== hash) return yield* HttpServerRespondable.toResponse(new Problem.KeyReused({}))
         const answer = yield* Deferred.await(known.answer)
         if (answer !== undefined) return answer
       }
     })
 
-  private first<E, R>(key: string, body: string, now: number, app: Effect.Effect<HttpServerResponse, E, R>) {
+  private first<E, R>(key: string, hash: string, now: number, app: Effect.Effect<HttpServerResponse, E, R>) {
     return Effect.suspend(() => {
       const answer = Deferred.makeUnsafe<HttpServerResponse | undefined>()
       const [oldest] = this.known.keys()
       if (this.known.size >= most && oldest !== undefined) this.known.delete(oldest)
       this.known.delete(key)
-      this.known.set(key, { body, until: now + lifetime, answer })
+      this.known.set(key, { hash, until: now + lifetime, answer })
       return Effect.onExit(app, (exit) => {
         const isDone = Exit.isSuccess(exit) && exit.value.status < 300
         if (!isDone) this.known.delete(key)

@@ -157,6 +157,21 @@ describe("guards", () => {
     })
   )
 
+  it.live("read no body of a request that has none, also with an idempotency key", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve([], {}, { bodyTime: "1 second" })
+      const answer = Effect.promise(async () => {
+        const socket = connect(port, "127.0.0.1").setEncoding("utf8")
+        const head = ["DELETE /sessions/none HTTP/1.1", "Host: localhost", `Authorization: Bearer ${token}`]
+        socket.write([...head, "Idempotency-Key: k", "Content-Length: 1500", "", "{"].join("\r\n"))
+        const [text] = await once(socket, "data")
+        socket.destroy()
+        return String(text)
+      })
+      assert.match(yield* Effect.timeout(answer, "3 seconds"), /^HTTP\/1\.1 404 /)
+    })
+  )
+
   it.live("limit the wrong tokens of an address, and no right one", () =>
     Effect.gen(function* () {
       const { port } = yield* serve([])
