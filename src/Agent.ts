@@ -113,7 +113,7 @@ export interface Agent<out O = {}> {
   readonly continue: Effect.Effect<RunResult & O, RunFailed | CannotBegin | InvalidContinuation>
   /** `continue` as a stream of events. */
   readonly continueStream: Stream.Stream<AgentEvent, RunFailed | CannotBegin | InvalidContinuation>
-  /** Starts a run in the scope of the agent, and returns its handle. The run ends with that scope at the latest. */
+  /** Starts a run in the scope of the agent, and returns its handle: events and result of one run. The run ends with that scope at the latest. */
   readonly start: <A = never>(
     input: Message.Input,
     options?: PromptOptions<A>
@@ -425,10 +425,7 @@ const runsOf = (runtime: AgentRuntime, ofRuns: Unread): Runs => {
     prompt: (input, options) => run(prompted(input), options),
     start: (input, options) =>
       withOptions(options, (read) =>
-        Effect.map(Effect.flatMap(runtime.begin(prompted(input), read), Execution.handle), (started) => ({
-          ...started,
-          result: Effect.flatMap(started.result, read.typed.result)
-        }))
+        Execution.handle((reader) => runtime.begin(prompted(input), read, reader), read.typed.result)
       ),
     stream,
     streamEvents: (input, options) => eventsOnly(stream(input, options)),

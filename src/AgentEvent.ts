@@ -862,6 +862,45 @@ export const textOnly = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.St
   })
 
 /**
+ * Returns the text of the answers so far, each time that it changes, without that of runs inside.
+ *
+ * **Details**
+ *
+ * The texts of all answers of the stream stand behind one another. `MessageRetracted` takes the text of its answer back.
+ *
+ * **Example** (Showing a text that grows)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
+ *   return yield* agent.stream("Hi").pipe(AgentEvent.accumulateText, Stream.runCollect)
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text(["Hel", "lo"])])), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Hel', 'Hello' ]
+ * ```
+ *
+ * @category filtering
+ * @since 0.2.0
+ */
+export const accumulateText = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<string, E, R> =>
+  Stream.mapAccum(
+    outermost(self),
+    () => ({ before: "", text: "" }),
+    ({ before, text }, event) => {
+      if (event._tag === "MessageStart") return [{ before: text, text }, []]
+      if (event._tag === "MessageRetracted")
+        return [{ before, text: before }, before === text ? [] : [before]]
+      if (!isTextDelta(event) || event.delta.delta === "") return [{ before, text }, []]
+      const next = text + event.delta.delta
+      return [{ before, text: next }, [next]]
+    }
+  )
+
+/**
  * The state of a run after some of its events.
  *
  * **When to use**

@@ -9,6 +9,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { Compactions } from "./internal/compactions.ts"
@@ -33,6 +34,7 @@ import type * as Transcript from "./Transcript.ts"
 
 export { InvalidContinuation } from "./internal/continuation.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
+export type { StartedRun } from "./internal/execution.ts"
 
 /**
  * The conversation before the prompt.
@@ -149,7 +151,57 @@ export const run = <A = never>(
 ): Effect.Effect<RunResult & OutputOf<A>, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
   withOptions(options, (read) =>
     Effect.flatMap(
-      Execution.join(start((now) => fresh(Input.prompt(prompt, now), history, read, now))),
+      Execution.join(begin((now) => fresh(Input.prompt(prompt, now), history, read, now))),
+      read.typed.result
+    )
+  )
+
+/**
+ * Starts a run of the loop, and returns its handle with the events and the result.
+ *
+ * **Details**
+ *
+ * The run ends with the scope at the latest. It waits for no reader of its events.
+ *
+ * **Example** (Reading events and result)
+ *
+ * ```ts
+ * import { Effect, Layer, Stream } from "effect"
+ * import { AgentEvent, Loop, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const run = yield* Loop.start("Hello", { messages: [] }, { model: "any" })
+ *   const pieces = yield* run.events.pipe(AgentEvent.textOnly, Stream.runCollect)
+ *   const { status } = yield* run.result
+ *   return [status, ...pieces]
+ * }).pipe(
+ *   Effect.provide(Layer.merge(ScriptedProvider.layer([ScriptedProvider.text(["Hi", "."])]), ToolRegistry.layer())),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'completed', 'Hi', '.' ]
+ * ```
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const start = <A = never>(
+  prompt: Message.Input,
+  history: History,
+  options: Options<A>
+): Effect.Effect<
+  Execution.StartedRun<OutputOf<A>>,
+  Input.InvalidInput,
+  Provider | ToolRegistry | Scope.Scope
+> =>
+  withOptions(options, (read) =>
+    Execution.handle(
+      (reader) =>
+        Effect.acquireRelease(
+          begin((now) => fresh(Input.prompt(prompt, now), history, read, now), reader),
+          (started) => Execution.stopAndWait(started, "the scope of the run closed")
+        ),
       read.typed.result
     )
   )
@@ -234,9 +286,9 @@ const withOptions = <O, A, E, R>(
 const streamOf = (
   options: Options<unknown>,
   task: (now: number, read: Prompted<RunOptions>) => Reading<Task>
-) => Execution.stream((reader) => withOptions(options, (read) => start((now) => task(now, read), reader)))
+) => Execution.stream((reader) => withOptions(options, (read) => begin((now) => task(now, read), reader)))
 
-const start = (task: (now: number) => Reading<Task>, reader?: Reader) =>
+const begin = (task: (now: number) => Reading<Task>, reader?: Reader) =>
   Effect.gen(function* () {
     const made = yield* Effect.fromResult(task(yield* Clock.currentTimeMillis))
     return yield* Execution.start(made, Execution.only(reader))

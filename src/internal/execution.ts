@@ -9,11 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { type Audience, noReader, type Reader } from "./delivery.ts"
 import { Handoff, opened } from "./handoff.ts"
 import { execute } from "./loop.ts"
+import { Recording } from "./recording.ts"
 import { Run, type Services, type Surroundings } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
@@ -71,18 +72,37 @@ export const start = (
 export interface StartedRun<out O = {}> {
   /** The id of the run, as in its events. */
   readonly runId: string
-  /** The run's result, or its failure. A failure is logged if no fiber awaits the result by then. */
+  /**
+   * The events of the run from its first one, for each reader all of them. Fails with `RunFailed` after the events of a run that failed.
+   * The handle keeps the events. The run waits for no reader, and leaving the stream does not cancel it.
+   */
+  readonly events: Stream.Stream<AgentEvent, RunFailed>
+  /** The run's result, or its failure. A failure is logged if no fiber awaits the result or reads the events by then. */
   readonly result: Effect.Effect<RunResult & O, RunFailed>
   /** Ends the run, balanced: its `result` then has status "cancelled". Does not wait for that. */
   readonly cancel: (reason?: string) => Effect.Effect<void>
 }
 
-/** The handle of a run that an application started. */
-export const handle = Effect.fnUntraced(function* ({
-  fiber,
-  run: { control, id }
-}: Started): Effect.fn.Return<StartedRun> {
+/**
+ * The handle of a run that an application started. `start` gets the reader of the run, and `finish` makes the result of the
+ * handle.
+ */
+export const handle = Effect.fnUntraced(function* <O, E, R>(
+  start: (reader: Reader) => Effect.Effect<Started, E, R>,
+  finish: (result: RunResult) => Effect.Effect<RunResult & O, RunFailed>
+): Effect.fn.Return<StartedRun<O>, E, R> {
+  const recording = new Recording()
+  const {
+    fiber,
+    run: { control, id }
+  } = yield* start(recording)
   let isAwaited = false
+  const awaited =
+    <A>(use: () => A) =>
+    () => {
+      isAwaited = true
+      return use()
+    }
   const report = Effect.gen(function* () {
     const exit = yield* Fiber.await(fiber)
     // Code that continues when the run ends may await the result only then.
@@ -93,16 +113,14 @@ export const handle = Effect.fnUntraced(function* ({
   yield* Effect.forkDetach(report, { startImmediately: true })
   return {
     runId: id,
-    result: Effect.suspend(() => {
-      isAwaited = true
-      return Fiber.join(fiber)
-    }),
+    events: Stream.suspend(awaited(() => recording.events)),
+    result: Effect.suspend(awaited(() => Effect.flatMap(Fiber.join(fiber), finish))),
     cancel: (reason) => control.cancel(reason)
   }
 })
 
 /** Stops a run and waits for its end. */
-const stopAndWait = ({ fiber, run }: Started, reason: string): Effect.Effect<void> =>
+export const stopAndWait = ({ fiber, run }: Started, reason: string): Effect.Effect<void> =>
   Effect.andThen(run.control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
 
 /** A run for its result; interrupting the wait stops the run for the reason. */

@@ -109,7 +109,8 @@ export class Handoff<in out A, in out E = never> {
   }
 }
 
-const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
+/** The end of a stream, as a pull. */
+export const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
   Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
 
 /** A stream of what an effect opens, in the stream's scope: `Stream.fromPull` with fewer steps for each batch. */

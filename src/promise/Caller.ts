@@ -52,6 +52,12 @@ export class Caller {
     )
   }
 
+  /** Reads a stream that needs no open agent. */
+  follow<A, E>(stream: Stream.Stream<A, E>): AsyncIterable<A> {
+    const called = callerOfMethod()
+    return Events.iterable(delivering(stream), undefined, (error) => Inspection.calledFrom(error, called))
+  }
+
   /** Reads the events of a run. A failure is an event, also one of the layers. */
   readEvents<E>(
     use: (agent: Agent.Agent) => Stream.Stream<AgentEvent, E>,

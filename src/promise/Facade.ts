@@ -50,6 +50,7 @@ const runs = (
     const run = await caller.ask((agent) => agent.start(input, options))
     return {
       runId: run.runId,
+      events: caller.follow(run.events),
       result: () => caller.settle(run.result),
       cancel: (reason) => caller.settle(run.cancel(reason))
     }

@@ -53,6 +53,11 @@ export interface ContinueOptions {
 export interface StartedPromiseRun<out O = {}> {
   /** The id of the run, as in its events. */
   readonly runId: string
+  /**
+   * The events of the run from its first one, for each iteration all of them. Fails with `RunFailed` after those of a run that failed.
+   * `break` does not cancel the run.
+   */
+  readonly events: AsyncIterable<AgentEvent>
   /** Resolves with the result of the run. Rejects with `RunFailed` if the run fails. */
   readonly result: () => Promise<RunResult & O>
   /** Ends the run. Does not wait for the end. */
