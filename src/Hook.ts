@@ -358,8 +358,8 @@ export interface Points {
   readonly afterTool: [input: AfterToolInput, output: ChangeResult]
   /** After each turn. */
   readonly prepareNextTurn: [input: AfterTurnInput, output: ChangeTurns]
-  /** After each turn. Takes whether to end the run. */
-  readonly shouldStopAfterTurn: [input: AfterTurnInput, output: boolean]
+  /** After each turn. Takes whether to end the run, or `"continue"` for another turn. */
+  readonly shouldStopAfterTurn: [input: AfterTurnInput, output: boolean | "continue"]
   /** Before each request, with its messages. Takes the messages to choose from. */
   readonly transformMessages: [input: TurnInput, output: ReadonlyArray<Message>]
   /** Before each request, with its messages. Takes the messages to send. */
@@ -499,7 +499,7 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
   },
   afterTool: point("review", changeResult),
   prepareNextTurn: point("shaper", changeTurns),
-  shouldStopAfterTurn: point("shaper", Schema.Boolean),
+  shouldStopAfterTurn: point("shaper", Schema.Union([Schema.Boolean, Schema.Literal("continue")])),
   transformMessages: point("shaper", messages),
   toModelMessages: point("shaper", modelMessages),
   steering: point("shaper", messages),
@@ -954,6 +954,10 @@ export const prepareNextTurn = at("prepareNextTurn")
  *
  * One hook that returns `true` ends the run with the status `"stopped"`. All hooks of the point run, after those of
  * `prepareNextTurn`. Queued messages stay in their queues.
+ *
+ * A hook that returns `"continue"` makes another turn follow where the run would end, without a new message: `"stopped"` of another
+ * hook, the limits of the run and a call that waits for a person win. The next request then ends with an answer, which some vendors
+ * refuse: a `followUp` hook adds a message.
  *
  * **Example** (Stopping after the first turn)
  *

@@ -819,6 +819,62 @@ export const developerText = ({ data, kind }: Custom): string | undefined => {
 }
 
 /**
+ * A kind of messages of the application, whose data have a type.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CustomKind<out K extends string, A extends Schema.Json> {
+  /** Makes a message of the kind with a new id. */
+  readonly make: (data: A, timestamp?: number) => CustomOf<K, A>
+  /** Returns whether a message is of the kind, with data that match the schema. */
+  readonly is: (message: Message) => message is CustomOf<K, A>
+}
+
+/**
+ * A message of one kind of the application.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CustomOf<out K extends string, out A extends Schema.Json> extends Custom {
+  /** The kind of the message. */
+  readonly kind: K
+  /** The data of the message. */
+  readonly data: A
+}
+
+/**
+ * Declares a kind of messages of the application by the schema of its data, so that reading them needs no cast.
+ *
+ * **Example** (Reading typed data)
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Message } from "effect-agent"
+ *
+ * const Note = Message.customKind("note", Schema.Struct({ author: Schema.String }))
+ * const messages: ReadonlyArray<Message.Message> = [Message.user("Hi"), Note.make({ author: "Ada" })]
+ *
+ * console.log(messages.filter(Note.is).map(({ data }) => data.author)) // => [ 'Ada' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const customKind = <const K extends string, A extends Schema.Json>(
+  kind: K,
+  schema: Schema.Schema<A>
+): CustomKind<K, A> => {
+  const isData = Schema.is(schema)
+  return {
+    make: (data, timestamp) => ({ ...custom(kind, data, timestamp), kind, data }),
+    is: (message): message is CustomOf<K, A> =>
+      message.role === "custom" && message.kind === kind && isData(message.data)
+  }
+}
+
+/**
  * Converts an input to messages.
  *
  * **Details**

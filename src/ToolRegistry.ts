@@ -16,7 +16,7 @@ import * as Definition from "./internal/toolDefinition.ts"
 import { RegisteredTools } from "./internal/registeredTools.ts"
 import * as ToolName from "./internal/toolName.ts"
 import * as ToolRun from "./internal/toolRun.ts"
-import type { ToolCall } from "./Message.ts"
+import { makeId, type ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import type * as Tool from "./Tool.ts"
 import { TaggedError } from "./internal/taggedError.ts"
@@ -246,6 +246,49 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
         )
       }
     })
+  })
+
+/**
+ * Calls a tool of the registry by its name.
+ *
+ * **Details**
+ *
+ * No hooks, approvals or limits of runs apply. A failure of the tool is a result with another outcome than `"success"`. `context` replaces
+ * members of the context that the tool reads. For the tools of an agent, provide `agent.tools`.
+ *
+ * **Example** (Calling a tool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Tool, ToolRegistry } from "effect-agent"
+ *
+ * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
+ *
+ * const program = ToolRegistry.call("ping", {}).pipe(Effect.provide(ToolRegistry.layer(ping)))
+ *
+ * console.log((await Effect.runPromise(program)).content) // => [ { type: 'text', text: 'pong' } ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category running
+ */
+export const call = (
+  name: string,
+  params: Schema.Json,
+  context?: Partial<Tool.ToolContext["Service"]>
+): Effect.Effect<ToolRun.Executed, ToolNotFound | InvalidArguments, ToolRegistry> =>
+  Effect.gen(function* () {
+    const registry = yield* ToolRegistry
+    const id = makeId()
+    const prepared = yield* registry.prepare({
+      type: "toolCall",
+      id,
+      name,
+      rawArguments: JSON.stringify(params),
+      params
+    })
+    const of = { toolCallId: id, idempotencyKey: id, runId: id, turn: 1, progress: () => Effect.void }
+    return yield* registry.execute(prepared, { ...of, ...context })
   })
 
 /**

@@ -140,7 +140,7 @@ const retrying = (
   return Effect.tap(turn, retry.reset).pipe(Effect.catchTag("ProviderError", wait))
 }
 
-/** Lets hooks prepare the next turn, then asks them whether the run stops here. */
+/** Lets hooks prepare the next turn, then asks them whether the run stops here, or takes another turn in any case. */
 const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
   yield* run.checkStopped
   const input = (): Hook.AfterTurnInput => ({
@@ -154,9 +154,12 @@ const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
     if (thinkingLevel !== undefined) run.change({ modelOptions: { thinkingLevel } }, undefined)
   })
   let isStopped = false
+  let isContinued = false
   yield* run.ask("shouldStopAfterTurn", input, (answer) => {
-    isStopped ||= answer
+    isStopped ||= answer === true
+    isContinued ||= answer === "continue"
   })
+  run.isContinued = isContinued
   return isStopped
 })
 
@@ -165,7 +168,7 @@ type Ended = Effect.fn.Return<RunStatus | undefined, Reason>
 
 /** Takes queued messages for the next turn, or returns how the run ended. */
 const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
-  const toolsContinue = turn.toolResults.length > 0 && !turn.isTerminated
+  const toolsContinue = run.isContinued || (turn.toolResults.length > 0 && !turn.isTerminated)
   yield* OutputReview.checkCalls(run, turn)
   if (run.background !== undefined) yield* run.background.check
   const { stopWhen } = run.options

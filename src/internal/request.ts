@@ -35,7 +35,7 @@ const of = Effect.fnUntraced(function* (
   // A leading message of the developer stands for the system prompt.
   const isLed = first?.role === "user" && first.from === "developer"
   const messages = isLed ? viewed.slice(1) : viewed
-  const hasNews = !hasNoNews(run.conversation.messages)
+  const hasNews = run.isContinued || !hasNoNews(run.conversation.messages)
   if (hasNews && !messages.every(saysNothing))
     return { ...parts, ...(isLed ? { system: Message.textOf(first) } : {}), messages, options }
   const violation = hasNews && isHidden(run) ? hiddenFrom(run.team.active.name) : nothingToAnswer

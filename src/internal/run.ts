@@ -118,6 +118,8 @@ export class Run {
   background: Background | undefined
   /** The answer that streams at the moment. */
   open: OpenAnswer | undefined
+  /** A hook requires the next turn, whether or not there is a message to answer. */
+  isContinued = false
   /** Turns begun. */
   turn = 0
   /** Calls of the provider. */

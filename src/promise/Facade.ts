@@ -5,10 +5,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { textOnly } from "../AgentEvent.ts"
+import type { AgentState } from "../Agent.ts"
 import type * as Hook from "../Hook.ts"
 import type { Registered } from "../HookManager.ts"
 import { InvalidInput } from "../internal/invalidInput.ts"
 import * as Inspection from "../internal/inspection.ts"
+import * as ToolRegistry from "../ToolRegistry.ts"
 import type { Caller } from "./Caller.ts"
 import type { HookFunction, HookName } from "./HookFunctions.ts"
 import * as HookFunctions from "./HookFunctions.ts"
@@ -16,7 +18,7 @@ import * as Listeners from "./Listeners.ts"
 import type { ListedHook, PromiseAgent } from "./PromiseAgent.ts"
 
 /** The functions do not use `this`, so that an application may take an agent apart. */
-export const make = (caller: Caller, listeners: Listeners.Listeners): PromiseAgent => {
+export const make = (caller: Caller, listeners: Listeners.Listeners, initial: AgentState): PromiseAgent => {
   const close = () => caller.close()
   return {
     ...runs(caller),
@@ -24,6 +26,7 @@ export const make = (caller: Caller, listeners: Listeners.Listeners): PromiseAge
     ...queues(caller),
     ...requests(caller),
     ...watching(caller, listeners),
+    state: state(caller, listeners, initial),
     tools: tools(caller),
     hooks: hooks(caller),
     close,
@@ -102,13 +105,9 @@ const watching = (
   listeners: Listeners.Listeners
 ): Pick<
   PromiseAgent,
-  "messages" | "state" | "partial" | "events" | "droppedEvents" | "subscribe" | "on" | "report"
+  "messages" | "partial" | "events" | "droppedEvents" | "subscribe" | "on" | "report"
 > => ({
   messages: () => caller.ask((agent) => Effect.map(agent.state.get, ({ messages }) => messages)),
-  state: {
-    get: () => caller.ask((agent) => agent.state.get),
-    changes: caller.read((agent) => agent.state.changes)
-  },
   partial: () => caller.ask((agent) => Effect.map(agent.partial, Option.getOrUndefined)),
   events: caller.read((agent) => agent.events),
   droppedEvents: () => caller.ask((agent) => agent.droppedEvents),
@@ -119,6 +118,22 @@ const watching = (
     if (fault !== undefined) throw invalidName(fault)
     return listeners.add(Listeners.isNamed(name), listener, options)
   }
+})
+
+const state = (
+  caller: Caller,
+  listeners: Listeners.Listeners,
+  initial: AgentState
+): PromiseAgent["state"] => ({
+  get current() {
+    return listeners.agent?.state.getUnsafe() ?? initial
+  },
+  get partial() {
+    const { agent } = listeners
+    return agent && Option.getOrUndefined(Effect.runSync(agent.partial))
+  },
+  get: () => caller.ask((agent) => agent.state.get),
+  changes: caller.read((agent) => agent.state.changes)
 })
 
 const isEvent = (event: AgentEvent): event is AgentEvent => "_tag" in event
@@ -135,7 +150,11 @@ const tools = (caller: Caller): PromiseAgent["tools"] => ({
   clear: () => caller.ask((agent) => agent.tools.clear),
   has: (name) => caller.ask((agent) => agent.tools.has(name)),
   get: (name) => caller.ask((agent) => agent.tools.get(name)),
-  definitions: () => caller.ask((agent) => agent.tools.definitions)
+  definitions: () => caller.ask((agent) => agent.tools.definitions),
+  call: (name, params) =>
+    caller.ask((agent) =>
+      Effect.provideService(ToolRegistry.call(name, params), ToolRegistry.ToolRegistry, agent.tools)
+    )
 })
 
 const hooks = (caller: Caller): PromiseAgent["hooks"] => ({

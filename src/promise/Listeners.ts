@@ -171,7 +171,8 @@ type Subscribe = (agent: Agent.Agent) => Effect.Effect<void>
 
 /** The listeners of an agent: those that subscribe before it is built are subscribed, in their order, by `attach`. */
 export class Listeners {
-  private agent: Agent.Agent | undefined
+  /** The agent, once it is built. */
+  agent: Agent.Agent | undefined
   private early: ReadonlyArray<Subscribe> = []
 
   /** Subscribes a listener until the function that this returns is called. */

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Schema from "effect/Schema"
 import type * as Approval from "../Approval.ts"
 import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
@@ -13,6 +14,7 @@ import type { Update } from "../RunOptions.ts"
 import type { RunReport } from "../RunReport.ts"
 import type { RunResult } from "../RunResult.ts"
 import type * as Tool from "../Tool.ts"
+import type * as ToolRegistry from "../ToolRegistry.ts"
 import type { HookName, NamedHook } from "./HookFunctions.ts"
 import type { EventName, EventOf, Listener } from "./Listeners.ts"
 
@@ -71,6 +73,12 @@ export interface StartedPromiseRun<out O = {}> {
  * @since 0.2.0
  */
 export interface PromiseState {
+  /**
+   * The state as it is now, without waiting: an agent that no call has built yet has the messages and options that it was made with.
+   */
+  readonly current: Agent.AgentState
+  /** The answer that streams at the moment, without waiting, or `undefined`. */
+  readonly partial: Message.Assistant | undefined
   /** Resolves with the state as it is now. */
   readonly get: () => Promise<Agent.AgentState>
   /** The state as it is now, and each later one. Ends when the agent closes. */
@@ -100,6 +108,11 @@ export interface PromiseTools {
   readonly get: (name: string) => Promise<Tool.Any | undefined>
   /** Resolves with the descriptions of all tools for the model, in the order of their registration. */
   readonly definitions: () => Promise<ReadonlyArray<ToolDefinition>>
+  /**
+   * Calls a tool by its name, without the hooks, approvals and limits of runs. A failure of the tool is a result with another outcome
+   * than `"success"`. Rejects with `ToolNotFound`, and with `InvalidArguments` for params that the tool does not take.
+   */
+  readonly call: (name: string, params: Schema.Json) => Promise<ToolRegistry.Executed>
 }
 
 /**

@@ -10,13 +10,18 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type { Scope } from "effect/Scope"
 import * as Agent from "../Agent.ts"
+import * as Credentials from "../Credentials.ts"
 import type * as Hook from "../Hook.ts"
 import * as AgentOptions from "../internal/agentOptions.ts"
+import * as State from "../internal/agentState.ts"
+import * as FailureText from "../internal/failureText.ts"
 import * as Inspection from "../internal/inspection.ts"
 import { Provider } from "../Provider.ts"
+import { ProviderError, Unauthenticated } from "../ProviderError.ts"
 import type * as Tool from "../Tool.ts"
 import { Caller, Held } from "./Caller.ts"
 import * as Facade from "./Facade.ts"
@@ -63,7 +68,20 @@ export type Options<RP, T extends Tools, H extends Hooks, A = never> = Omit<
     readonly hooks?: readonly [...H] | HookFunctions
     /** The provider, as a layer or as a value. */
     readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]
+    /**
+     * Returns the key for a vendor by the id of the provider, at each request. `undefined` takes the key that the provider was made with.
+     * Default: that key.
+     */
+    readonly apiKey?: ApiKey
   } & Supplies<Needs<RP, T, H>>
+
+/**
+ * The source of the API keys of a promise agent.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export type ApiKey = (provider: string) => string | undefined | Promise<string | undefined>
 
 /**
  * Makes an agent with promises.
@@ -164,23 +182,38 @@ export function createAgent<
   A = never
 >(options: Options<RP, T, H, A>): PromiseAgent<Agent.OutputOf<A>>
 export function createAgent(given: Opaque): PromiseAgent {
-  const fault = faultOf(given)
-  if (fault !== undefined) {
-    Inspection.calledFrom(fault, Inspection.caller())
-    throw fault
+  const read = checked(given)
+  if (Result.isFailure(read)) {
+    Inspection.calledFrom(read.failure, Inspection.caller())
+    throw read.failure
   }
-  const { hooks, layer, provider, ...options } = given
+  const { compaction, messages, runOptions } = read.success
+  const { apiKey, hooks, layer, provider, ...options } = given
   const supplied = Layer.mergeAll(
     FetchHttpClient.layer,
     ListPrices.layer,
-    layer ?? Layer.succeed(Supplied, {})
+    layer ?? Layer.succeed(Supplied, {}),
+    apiKey === undefined ? Layer.empty : Credentials.layer(keyOf(apiKey))
   )
   const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
   const listeners = new Listeners()
   const made = Effect.tap(Agent.make({ ...options, hooks: listOf(hooks) }), listeners.attach)
   const caller = new Caller(Layer.effect(Held, made).pipe(Layer.provide(providing), Layer.provide(supplied)))
-  return Facade.make(caller, listeners)
+  return Facade.make(caller, listeners, State.initial(messages, runOptions, compaction))
 }
+
+/** A function for keys as the source of keys. One that fails fails the request. */
+const keyOf =
+  (apiKey: ApiKey): Credentials.Service["apiKey"] =>
+  (provider) =>
+    Effect.tryPromise({
+      try: async () => apiKey(provider),
+      catch: (thrown) =>
+        new ProviderError({
+          provider,
+          reason: new Unauthenticated({ detail: `apiKey failed: ${FailureText.of(thrown)}` })
+        })
+    }).pipe(Effect.map((key) => Option.map(Option.fromUndefinedOr(key), (key) => Redacted.make(key))))
 
 /** The hooks as a list. */
 const listOf = (hooks: Opaque["hooks"] = []): OpaqueHooks =>
@@ -189,13 +222,22 @@ const listOf = (hooks: Opaque["hooks"] = []): OpaqueHooks =>
 const isList = (hooks: OpaqueHooks | HookFunctions): hooks is OpaqueHooks => Array.isArray(hooks)
 
 /** Checks options that plain JavaScript may get wrong. */
-const faultOf = (given: Opaque): Agent.InvalidInput | undefined => {
-  const { hooks, layer, provider, ...options } = given ?? {}
-  const faults = [...faultOfProvider(provider), ...faultOfLayer(layer), ...faultsOfHooks(hooks)]
-  if (faults.length > 0) return new Agent.InvalidInput({ subject: "options", faults })
-  const listed = { ...options, hooks: listOf(hooks) }
-  return Option.getOrUndefined(Result.getFailure(AgentOptions.read(listed, ["provider", "layer"])))
+const checked = (given: Opaque) => {
+  const { apiKey, hooks, layer, provider, ...options } = given ?? {}
+  const faults = [
+    ...faultOfProvider(provider),
+    ...faultOfLayer(layer),
+    ...faultOfKey(apiKey),
+    ...faultsOfHooks(hooks)
+  ]
+  if (faults.length > 0) return Result.fail(new Agent.InvalidInput({ subject: "options", faults }))
+  return AgentOptions.read({ ...options, hooks: listOf(hooks) }, ["provider", "layer", "apiKey"])
 }
+
+const faultOfKey = (apiKey: unknown): ReadonlyArray<string> =>
+  apiKey === undefined || typeof apiKey === "function"
+    ? []
+    : [`apiKey: expected a function from the id of a provider to its key, got ${shown(apiKey)}`]
 
 const faultsOfHooks = (hooks: unknown): ReadonlyArray<string> => {
   if (hooks === undefined || Array.isArray(hooks)) return []
@@ -236,6 +278,7 @@ type Opaque = Omit<
 > &
   Agent.OutputOptions<unknown> & {
     readonly hooks?: OpaqueHooks | HookFunctions
+    readonly apiKey?: ApiKey
     readonly provider: Layer.Layer<Provider, unknown, HttpClient.HttpClient | Supplied> | Provider["Service"]
     readonly layer?: Layer.Layer<Supplied, unknown>
   }
