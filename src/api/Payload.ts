@@ -17,14 +17,16 @@ const name = text.check(Schema.isMaxLength(200))
 const names = Schema.Array(name).check(Schema.isMaxLength(1000))
 
 /**
- * A prompt: a text, or the parts of a user message.
+ * A prompt: a text, or 1 to 1,000 parts of a user message.
  *
  * @category schemas
  * @since 0.2.0
  */
 export const Prompt = Schema.Union([
   text,
-  Schema.NonEmptyArray(Schema.Union([Message.Text, Message.Image, Message.File]))
+  Schema.NonEmptyArray(Schema.Union([Message.Text, Message.Image, Message.File])).check(
+    Schema.isMaxLength(1000)
+  )
 ])
 export type Prompt = typeof Prompt.Type
 

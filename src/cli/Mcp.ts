@@ -43,34 +43,46 @@ export const join = (
   model: string
 ) => Effect.flatMap(connect(settings, model), (servers) => joinAll(tools, servers))
 
+interface Checked {
+  readonly name: string
+  readonly entry: Entry
+  readonly server: McpClient.Server
+}
+
 interface Connected {
   readonly client: McpClient.McpClient
   readonly options: McpTools.Options
 }
+
+/** The servers of the file, checked. Fails with `UsageError`. */
+export const servers = Effect.fnUntraced(function* (settings: Pick<Settings, "mcpConfig" | "noMcp">) {
+  if (settings.noMcp || Option.isNone(settings.mcpConfig)) return []
+  const entries = Object.entries(yield* read(settings.mcpConfig.value))
+  return yield* Effect.forEach(
+    entries.filter(([, { disabled }]) => disabled !== true),
+    ([name, entry]) => Effect.map(serverOf(name, entry), (server) => ({ name, entry, server }))
+  )
+})
 
 /** Connects to all servers, until the scope closes. Fails as `join` does. */
 export const connect = Effect.fnUntraced(function* (
   settings: Pick<Settings, "mcpConfig" | "noMcp">,
   model: string
 ) {
-  if (settings.noMcp || Option.isNone(settings.mcpConfig)) return []
-  const servers = yield* read(settings.mcpConfig.value)
+  const all = yield* servers(settings)
   // Their programs end side by side.
   const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
-  return yield* Effect.forEach(
-    Object.entries(servers).filter(([, { disabled }]) => disabled !== true),
-    ([name, entry]) => connected(name, entry, model),
-    { concurrency: "unbounded" }
-  ).pipe(Scope.provide(scope))
+  return yield* Effect.forEach(all, (one) => connected(one, model), { concurrency: "unbounded" }).pipe(
+    Scope.provide(scope)
+  )
 })
 
 /** Adds the tools of these servers to a registry, until the scope closes. */
 export const joinAll = (tools: ToolRegistry["Service"], servers: ReadonlyArray<Connected>) =>
   Effect.forEach(servers, ({ client, options }) => McpTools.join(tools, client, options), { discard: true })
 
-const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model: string) {
+const connected = Effect.fnUntraced(function* ({ entry, name, server }: Checked, model: string) {
   const { deny, only, required = false, sampling = false, timeout, trustHints } = entry
-  const server = yield* serverOf(name, entry)
   const waiting = yield* Effect.forkChild(Effect.delay(notice(waits(name)), "3 seconds"))
   const client = yield* McpClient.connect(name, server, {
     required,

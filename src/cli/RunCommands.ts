@@ -122,9 +122,13 @@ const runsOf = (
 ) =>
   Option.match(session, {
     onSome: (sessionId) =>
-      Effect.map(client.listRuns(sessionId), (runs) =>
-        runs.filter((run) => Option.isNone(status) || run.status === status.value).slice(-limit)
-      ),
+      Option.match(status, {
+        onNone: () => client.listRuns(sessionId),
+        onSome: (status) =>
+          Effect.map(newest(client, { status }, maxSearched), (runs) =>
+            runs.filter((run) => run.sessionId === sessionId).reverse()
+          )
+      }).pipe(Effect.map((runs) => runs.slice(-limit))),
     onNone: () => newest(client, Option.isNone(status) ? {} : { status: status.value }, limit)
   })
 
@@ -193,6 +197,18 @@ const answerOf = (client: AgentClient.Service, runId: string) =>
 const encodeEvent = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
 
 /** Shows the events of a run, and returns the exit code that the run would have had. */
+/** A line that says how to answer a request to a person, empty for other events. */
+const waitOf = (event: AgentEvent): string => {
+  switch (event._tag) {
+    case "ApprovalRequested":
+      return Inert.line(`Waits: POST /runs/${event.runId}/approvals/${event.approvalId}`) + "\n"
+    case "QuestionAsked":
+      return Inert.line(`Waits: POST /runs/${event.runId}/questions/${event.questionId}`) + "\n"
+    default:
+      return ""
+  }
+}
+
 const watch = Effect.fnUntraced(function* (
   client: AgentClient.Service,
   { after, json, run }: RunsLine & { readonly action: "watch" }
@@ -202,11 +218,10 @@ const watch = Effect.fnUntraced(function* (
   let outcome = Outcome.initial
   yield* Stream.runForEach(client.watch(run, after), ({ event, position }) => {
     outcome = Outcome.fold(outcome, event)
-    return json
-      ? Effect.flatMap(Effect.orDie(encodeEvent(event)), (event) =>
-          screen.out(Inert.json({ position, event }))
-        )
-      : show([event])
+    if (!json) return Effect.andThen(show([event]), screen.err(waitOf(event)))
+    return Effect.flatMap(Effect.orDie(encodeEvent(event)), (event) =>
+      screen.out(Inert.json({ position, event }))
+    )
   })
   const { code, remark } = Outcome.verdict(outcome, {})
   if (remark !== undefined && !json) yield* screen.err(`${Inert.line(remark)}\n`)

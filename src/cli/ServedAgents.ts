@@ -40,6 +40,10 @@ export const make = Effect.fnUntraced(function* (
   const lines = [`Model: ${choice.model} (${choice.why})`, ...(remark === undefined ? [] : [remark])]
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
   const project = yield* load(settings, env)
+  if (Option.isSome(settings.mcpConfig)) {
+    const { servers } = yield* Effect.promise(() => import("./Mcp.ts"))
+    yield* servers(settings)
+  }
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"

@@ -49,7 +49,7 @@ const reached = { url, tokenFile, json: is("json", "Write JSON") }
 const run = Argument.String("run").pipe(Argument.withDescription("The id of the run, or its beginning"))
 const reason = optionalText("reason", "TEXT", "The reason, which the events of the run show")
 
-const statuses = ["queued", "running", "paused", ...RunStatus.literals] as const
+const statuses = ["queued", "running", "paused", "waiting", ...RunStatus.literals] as const
 
 const list = Command.make("list", {
   session: Argument.String("session").pipe(
@@ -106,7 +106,7 @@ export type RunsLine = Server &
     | {
         readonly action: "list"
         readonly session: Option.Option<string>
-        readonly status: Option.Option<Payload.Run["status"]>
+        readonly status: Option.Option<Payload.ListedStatus>
         readonly limit: number
       }
     | { readonly action: "show" | "rm"; readonly run: string }

@@ -7,6 +7,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as Message from "../Message.ts"
+import * as Health from "../server/Health.ts"
 import type { RunKey, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
 import type { NewSession, Start } from "../server/Runs.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
@@ -33,12 +34,6 @@ const unreached = ({ message }: Unreached) =>
 
 const noAnswer = () => new Problem.StorageUnavailable({ detail: "No worker has answered within 30 seconds." })
 
-/** The answer of a worker, or the problem of a cluster that has none. */
-const reached = <A, E, R>(call: Effect.Effect<A, E | Unreached, R>) =>
-  Effect.mapError(call, (error) => (isUnreached(error) ? unreached(error) : error)).pipe(
-    Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(noAnswer()) })
-  )
-
 /** A worker that is about to end gives its sessions to others within seconds. */
 const otherWorker = { schedule: Schedule.spaced("250 millis"), times: 60 }
 const isDraining = (error: unknown) => error instanceof Problem.Draining
@@ -49,33 +44,44 @@ export class Calls {
   private readonly client: Client
   private readonly logs: Logs
 
+  /** Fails soon if the store refuses writes, such as with a full disk: a worker gets no request then. */
+  private readonly refused: Effect.Effect<never, Problem.StorageUnavailable>
+
   constructor(client: Client, logs: Logs) {
     this.client = client
     this.logs = logs
+    this.refused = Effect.andThen(Effect.delay(Health.probe(logs), "2 seconds"), Effect.never)
   }
+
+  /** The answer of a worker, or the problem of a cluster or a store that has none. */
+  private readonly reached = <A, E, R>(call: Effect.Effect<A, E | Unreached, R>) =>
+    Effect.mapError(call, (error) => (isUnreached(error) ? unreached(error) : error)).pipe(
+      Effect.raceFirst(this.refused),
+      Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(noAnswer()) })
+    )
 
   create(options: NewSession) {
     return Effect.gen({ self: this }, function* () {
       const sessionId = options.sessionId ?? (yield* newId)
       const request = yield* Requests.encode(Requests.Create, options)
-      return yield* again(reached(this.client(sessionId).Create(request)))
+      return yield* again(this.reached(this.client(sessionId).Create(request)))
     })
   }
 
   fork(sessionId: string, options: Payload.ForkSession) {
     return Effect.flatMap(Requests.encode(Requests.Fork, options), (request) =>
-      this.ofSession(sessionId, (session) => again(reached(session.Fork(request))))
+      this.ofSession(sessionId, (session) => again(this.reached(session.Fork(request))))
     )
   }
 
   update(sessionId: string, changes: Payload.UpdateSession) {
     return Effect.flatMap(Requests.encode(Requests.Update, changes), (request) =>
-      this.ofSession(sessionId, (session) => again(reached(session.Update(request))))
+      this.ofSession(sessionId, (session) => again(this.reached(session.Update(request))))
     )
   }
 
   remove(sessionId: string) {
-    return this.ofSession(sessionId, (session) => reached(session.Remove()))
+    return this.ofSession(sessionId, (session) => this.reached(session.Remove()))
   }
 
   /** Starts a run. Each request has a key, so that a worker that gets it again starts one run. */
@@ -91,7 +97,7 @@ export class Calls {
       const body = yield* Requests.encode(Requests.Start, { ...others, prompt: messages, idempotency })
       // An answer is stored for good: a request that is sent again is another one, with the same key.
       return yield* this.ofSession(sessionId, (session) =>
-        again(Effect.flatMap(newId, (id) => reached(session.Start({ id, ...body }))))
+        again(Effect.flatMap(newId, (id) => this.reached(session.Start({ id, ...body }))))
       )
     })
   }
@@ -100,7 +106,7 @@ export class Calls {
     return this.toRun(runId, (session, id) =>
       Effect.flatMap(
         Requests.encode(Requests.Send, { runId, messages: Message.fromInput(message) }),
-        (body) => reached(session[how]({ id, ...body }))
+        (body) => this.reached(session[how]({ id, ...body }))
       )
     )
   }
@@ -109,7 +115,7 @@ export class Calls {
     return this.toRun(runId, (session, id) =>
       Effect.flatMap(
         Requests.encoded(Requests.Control, { runId, ...(reason === undefined ? {} : { reason }) }),
-        (body) => reached(session[how]({ id, ...body }))
+        (body) => this.reached(session[how]({ id, ...body }))
       )
     )
   }
@@ -117,7 +123,7 @@ export class Calls {
   approve(runId: string, approvalId: string, answer: Payload.AnswerApproval) {
     return this.toRun(runId, (session, id) =>
       Effect.flatMap(Requests.encoded(Requests.Approve, { runId, approvalId, answer }), (body) =>
-        reached(session.Approve({ id, ...body }))
+        this.reached(session.Approve({ id, ...body }))
       )
     )
   }
@@ -125,7 +131,7 @@ export class Calls {
   answer(runId: string, questionId: string, answer: Payload.AnswerQuestion) {
     return this.toRun(runId, (session, id) =>
       Effect.flatMap(Requests.encoded(Requests.Answer, { runId, questionId, answer }), (body) =>
-        reached(session.Answer({ id, ...body }))
+        this.reached(session.Answer({ id, ...body }))
       )
     )
   }

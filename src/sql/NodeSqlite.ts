@@ -13,7 +13,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type * as SqlConnection from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
-import { closeSync, openSync } from "node:fs"
+import { closeSync, openSync, statSync } from "node:fs"
 import type * as Sqlite from "node:sqlite"
 import * as NodeSqliteConnection from "./NodeSqliteConnection.ts"
 import * as SqliteFailure from "./SqliteFailure.ts"
@@ -48,9 +48,12 @@ export interface Options {
   readonly spanAttributes?: Readonly<Record<string, unknown>>
 }
 
+/** The names of databases that are no path of a file. */
+const noPath = /^(?::memory:|file:|$)/
+
 /** Makes the file for its owner alone. SQLite gives the log and the shared memory beside it the same mode. */
 const touch = ({ filename, readOnly = false }: Options): Effect.Effect<void, SqlError> =>
-  readOnly || /^(?::memory:|file:|$)/.test(filename)
+  readOnly || noPath.test(filename)
     ? Effect.void
     : Effect.try({
         try: () => closeSync(openSync(filename, "a", 0o600)),
@@ -70,6 +73,18 @@ const open = (options: Options): Effect.Effect<Sqlite.DatabaseSync, SqlError, Sc
       (db) => Effect.sync(() => db.close())
     )
   })
+
+/** Fails once the path has no file or another one: the system would keep the writes in a file without a name, and no other process finds them. */
+const staysAt = ({ filename }: Options): Effect.Effect<void, SqlError> => {
+  const fileNow = () => statSync(filename, { throwIfNoEntry: false })?.ino
+  if (noPath.test(filename)) return Effect.void
+  const file = fileNow()
+  return Effect.suspend(() =>
+    fileNow() === file
+      ? Effect.void
+      : Effect.fail(SqliteFailure.make(new Error(`${filename} was removed or replaced. Start again`), "open"))
+  )
+}
 
 const pragmas = ({
   readOnly = false,
@@ -97,6 +112,7 @@ const pragmas = ({
  * - Integers are numbers; one beyond 2^53 fails. With `SqlClient.SafeIntegers` set to true they are `bigint`s.
  * - Parameters are strings, numbers, bigints, booleans (1 and 0), dates (ISO 8601 text), bytes, `null` and `undefined` (null).
  * - Foreign keys hold.
+ * - Statements fail once the file was removed, renamed or replaced.
  *
  * **Gotchas**
  *
@@ -143,7 +159,7 @@ const clientOf = Effect.fnUntraced(function* (
 ) {
   const { spanAttributes = {}, transformQueryNames, transformResultNames } = options
   const acquirers = SqlClient.makeSqliteAcquirers({
-    connection: Effect.succeed(connection),
+    connection: Effect.as(staysAt(options), connection),
     semaphore: yield* Semaphore.make(1),
     isTransaction: () => db.isTransaction
   })

@@ -33,7 +33,7 @@ const serve = async (
     sessions,
     "-m",
     model,
-    "--yes",
+    ...(args.includes("--approve") ? [] : ["--yes"]),
     "--sandbox",
     "off"
   ]
@@ -285,6 +285,47 @@ describe("effect-agent serve", () => {
     server.child.kill("SIGTERM")
     assert.strictEqual((await server.ended).code, 0)
   }, 60_000)
+
+  it("lists the runs that wait for a person, and runs watch says how to answer them", async () => {
+    const server = await serve(folder(), ["--approve", "ask"])
+    const env = { EFFECT_AGENT_TOKEN: secret, EFFECT_AGENT_URL: server.first.url }
+    const runs = (...args: ReadonlyArray<string>) => Effect.runPromise(run(["runs", ...args], { env }))
+    await ask(server.port, "/sessions", { sessionId: "s" })
+    await ask(server.port, "/sessions", { sessionId: "other" })
+    const { runId } = (await ask(server.port, "/sessions/s/runs", { prompt: "run ls" })).json
+    const frames = await until(server.port, runId, "ApprovalRequested")
+    const { approvalId, argumentsHash } = frames?.at(-1)?.data ?? {}
+    for (const [session, found] of [
+      [[], [runId]],
+      [["s"], [runId]],
+      [["other"], []]
+    ] as const) {
+      const { stdout } = await runs("list", ...session, "--status", "waiting", "--json")
+      assert.deepStrictEqual(
+        JSON.parse(stdout).items.map((item: { readonly runId: string }) => item.runId),
+        found
+      )
+    }
+    const watched = runs("watch", runId)
+    await ask(server.port, `/runs/${runId}/approvals/${approvalId}`, { decision: "reject", argumentsHash })
+    assert.include((await watched).stderr, `Waits: POST /runs/${runId}/approvals/${approvalId}`)
+    server.child.kill("SIGTERM")
+    assert.strictEqual((await server.ended).code, 0)
+  }, 60_000)
+
+  it("refuses at its start an MCP server whose variable the environment does not have", async () => {
+    const cwd = folder()
+    const file = join(cwd, "mcp.json")
+    writeFileSync(
+      file,
+      '{"mcpServers":{"one":{"url":"http://127.0.0.1:1/","headers":{"x":"${NO_SUCH_KEY}"}}}}'
+    )
+    const { code, stderr } = await Effect.runPromise(
+      run(["serve", "--port", "0", "-m", "local/rules", "--mcp-config", file], { cwd })
+    )
+    assert.strictEqual(code, 2, stderr)
+    assert.include(stderr, "NO_SUCH_KEY")
+  })
 
   it("drains at SIGTERM: the stream of each of 50 watchers closes without RunEnd", async () => {
     const server = await serve(folder(), ["--grace", "1s"])

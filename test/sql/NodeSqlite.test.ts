@@ -3,7 +3,7 @@ import { Cause, Deferred, Effect, Exit, Fiber, Option, Scope, Stream } from "eff
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlError } from "effect/sql"
 import { NodeSqlite } from "effect-agent/sql"
-import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
@@ -29,6 +29,26 @@ describe("NodeSqlite: files", () => {
         ["", "-wal", "-shm"].map((end) => modeOf(filename + end)),
         [0o600, 0o600, 0o600]
       )
+    })
+  )
+
+  it.effect("fails once its file is removed or replaced, in place of writing where no process reads", () =>
+    Effect.gen(function* () {
+      const filename = yield* file
+      const sql = yield* client({ filename })
+      yield* sql`CREATE TABLE t (x)`
+      renameSync(filename, `${filename}.old`)
+      const removed = yield* reasonOf(sql`INSERT INTO t VALUES (1)`)
+      writeFileSync(filename, "")
+      const replaced = yield* reasonOf(sql`INSERT INTO t VALUES (1)`)
+      rmSync(filename)
+      renameSync(`${filename}.old`, filename)
+      yield* sql`INSERT INTO t VALUES (2)`
+      assert.deepStrictEqual(yield* sql`SELECT x FROM t`, [{ x: 2 }])
+      for (const { isRetryable, message } of [removed, replaced]) {
+        assert.include(message, "was removed or replaced")
+        assert.isFalse(isRetryable)
+      }
     })
   )
 
