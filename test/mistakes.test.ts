@@ -428,9 +428,9 @@ const ofOptions: ReadonlyArray<Row> = [
   [
     "a key for the agent",
     () => prompted({ apiKey: "sk-1" }),
-    "is not an option",
-    "apiKey ",
-    "The provider takes it: OpenAi.layer({ apiKey })."
+    "expected a function from the id of a provider to its key",
+    "apiKey: ",
+    "The provider takes a key: OpenAi.layer({ apiKey })"
   ],
   [
     "a limit that is no number",

@@ -83,18 +83,16 @@ export interface GenerateOptions {
   readonly instructions?: string
   /** The tools of the agent. Default none. */
   readonly tools?: ReadonlyArray<FunctionTool>
-  /** Whether the model may or must call tools. */
-  readonly tool_choice: "auto" | "none" | "required" | Choice
+  /** Whether the model may or must call tools, or the one tool that it must call. */
+  readonly tool_choice:
+    | "auto"
+    | "none"
+    | "required"
+    | { readonly type: "function"; readonly function: { readonly name: string } }
   /** The randomness of the answer. Default: the vendor's. */
   readonly temperature?: number
   /** The most tokens of the answer. Default: the provider's. */
   readonly max_output_tokens?: number
-}
-
-/** One tool, which the model must call. */
-interface Choice {
-  readonly type: "function"
-  readonly function: { readonly name: string }
 }
 
 /**

@@ -234,10 +234,13 @@ const checked = (given: Opaque) => {
   return AgentOptions.read({ ...options, hooks: listOf(hooks) }, ["provider", "layer", "apiKey"])
 }
 
+/** For one key, which does not change. */
+const takesKey = "The provider takes a key: OpenAi.layer({ apiKey })"
+
 const faultOfKey = (apiKey: unknown): ReadonlyArray<string> =>
   apiKey === undefined || typeof apiKey === "function"
     ? []
-    : [`apiKey: expected a function from the id of a provider to its key, got ${shown(apiKey)}`]
+    : [`apiKey: expected a function from the id of a provider to its key, got ${shown(apiKey)}. ${takesKey}`]
 
 const faultsOfHooks = (hooks: unknown): ReadonlyArray<string> => {
   if (hooks === undefined || Array.isArray(hooks)) return []
