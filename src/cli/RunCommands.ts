@@ -121,14 +121,13 @@ const runsOf = (
   { limit, session, status }: RunsLine & { readonly action: "list" }
 ) =>
   Option.match(session, {
-    onSome: (sessionId) =>
-      Option.match(status, {
+    onSome: (sessionId) => {
+      const all = Option.match(status, {
         onNone: () => client.listRuns(sessionId),
-        onSome: (status) =>
-          Effect.map(newest(client, { status }, maxSearched), (runs) =>
-            runs.filter((run) => run.sessionId === sessionId).reverse()
-          )
-      }).pipe(Effect.map((runs) => runs.slice(-limit))),
+        onSome: (status) => Effect.map(newest(client, { status }, maxSearched), (runs) => runs.toReversed())
+      })
+      return Effect.map(all, (runs) => runs.filter((run) => run.sessionId === sessionId).slice(-limit))
+    },
     onNone: () => newest(client, Option.isNone(status) ? {} : { status: status.value }, limit)
   })
 
@@ -198,7 +197,7 @@ const encodeEvent = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent
 
 /** Shows the events of a run, and returns the exit code that the run would have had. */
 /** A line that says how to answer a request to a person, empty for other events. */
-const waitOf = (event: AgentEvent): string => {
+const waitOf = (event: AgentEvent.AgentEvent): string => {
   switch (event._tag) {
     case "ApprovalRequested":
       return Inert.line(`Waits: POST /runs/${event.runId}/approvals/${event.approvalId}`) + "\n"

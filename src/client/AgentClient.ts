@@ -111,8 +111,8 @@ export interface RunPage {
   readonly limit?: number
   /** `nextCursor` of the page before. Default: the first page. */
   readonly cursor?: string
-  /** The status of the runs. Default: any. */
-  readonly status?: Payload.Run["status"]
+  /** The status of the runs, or `"waiting"` for those that wait for a person. Default: any. */
+  readonly status?: Payload.ListedStatus
 }
 
 /**

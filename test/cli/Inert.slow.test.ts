@@ -42,10 +42,10 @@ const slow = [
   "at "
 ].map((piece) => `a${filled(piece)}b`)
 
-/** The least milliseconds of the processor that it takes, of three times: others are at work on this machine. */
+/** The least milliseconds of the processor that it takes, of five times: others are at work on this machine. */
 const cost = Effect.fnUntraced(function* <E, R>(effect: Effect.Effect<unknown, E, R>) {
   const times: Array<number> = []
-  while (times.length < 3 && (times.at(-1) ?? Infinity) > 100) {
+  while (times.length < 5 && (times.at(-1) ?? Infinity) > 100) {
     const before = process.threadCpuUsage()
     yield* effect
     const { system, user } = process.threadCpuUsage(before)
