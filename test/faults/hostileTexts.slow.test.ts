@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { AiError } from "effect/ai"
 import * as AiReason from "../../src/ai/AiReason.ts"
 import * as FailureText from "../../src/internal/failureText.ts"
@@ -23,6 +23,7 @@ import type { Protocol } from "../../src/providers/Protocol.ts"
 import * as RetryAfter from "../../src/internal/retryAfter.ts"
 import * as Secrets from "../../src/providers/internal/secrets.ts"
 import * as VendorKeys from "../../src/internal/vendorKeys.ts"
+import { costOf } from "../tools/stretch.ts"
 
 /** What patterns stumble over, again and again: 256 kB of it, with something else behind it. */
 const units = [
@@ -162,12 +163,7 @@ const readers: ReadonlyArray<readonly [name: string, read: (text: string) => unk
 ]
 
 /** Milliseconds of this thread, however busy the machine is. */
-const timeOf = (run: () => unknown): number => {
-  const began = process.threadCpuUsage()
-  run()
-  const { system, user } = process.threadCpuUsage(began)
-  return (system + user) / 1000
-}
+const timeOf = (run: () => unknown): number => Effect.runSync(costOf(Effect.sync(run)))
 
 /** Milliseconds for which a text may hold the process up. */
 const bound = 100

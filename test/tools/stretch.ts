@@ -4,9 +4,39 @@
  */
 import { Effect } from "effect"
 
+const sample = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => ({ index, word: `word${index}` })))
+
+/** Work of some 15 milliseconds on the machine for which the bounds were written. */
+const work = (): number => {
+  let length = 0
+  for (let times = 0; times < 4; times++)
+    length += JSON.parse(sample).length + sample.replace(/\d+/g, "x").length
+  return length
+}
+const usual = 15
+
+/** Milliseconds of this thread now as those of the machine for which the bounds were written. Short times need no comparison. */
+const compared = (time: number): number => {
+  if (time < 20) return time
+  const times = Array.from({ length: 5 }, () => {
+    const began = used()
+    work()
+    return used() - began
+  })
+  return time / Math.max(1, Math.min(...times) / usual)
+}
+
+/** The CPU time that this thread takes, in milliseconds of the machine for which the bounds were written. */
+export const costOf = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
+  Effect.gen(function* () {
+    const began = used()
+    yield* effect
+    return compared(used() - began)
+  })
+
 /**
- * The result, the longest stretch and the total, in milliseconds of CPU time of this thread, so that other processes do
- * not count.
+ * The result, the longest stretch and the total, in milliseconds of CPU time of this thread on the machine for which the bounds were
+ * written, so that other processes do not count.
  */
 export const longest = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   let [isOver, most, last] = [false, 0, used()]
@@ -25,7 +55,8 @@ export const longest = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effe
     Effect.sync(() => (isOver = true))
   )
   most = Math.max(most, used() - last)
-  return { result, stretch: most, total: used() - started }
+  const total = used() - started
+  return { result, stretch: compared(most), total: compared(total) }
 })
 
 /**
