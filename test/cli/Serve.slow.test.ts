@@ -239,7 +239,7 @@ describe("effect-agent serve", () => {
       assert.strictEqual(code, 2, stderr)
       assert.include(stderr, flags[0] ?? "")
     }
-  })
+  }, 60_000)
 
   it("has runs that effect-agent runs lists, shows, watches, cancels and removes", async () => {
     const server = await serve(folder())
