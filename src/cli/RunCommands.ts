@@ -195,19 +195,13 @@ const answerOf = (client: AgentClient.Service, runId: string) =>
 
 const encodeEvent = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
 
-/** Shows the events of a run, and returns the exit code that the run would have had. */
-/** A line that says how to answer a request to a person, empty for other events. */
-const waitOf = (event: AgentEvent.AgentEvent): string => {
-  switch (event._tag) {
-    case "ApprovalRequested":
-      return Inert.line(`Waits: POST /runs/${event.runId}/approvals/${event.approvalId}`) + "\n"
-    case "QuestionAsked":
-      return Inert.line(`Waits: POST /runs/${event.runId}/questions/${event.questionId}`) + "\n"
-    default:
-      return ""
-  }
+/** The path at which the run takes the answer to a request, `undefined` for other events. */
+const answeredAt = (run: string, event: AgentEvent.AgentEvent): string | undefined => {
+  if (event._tag === "ApprovalRequested") return `/runs/${run}/approvals/${event.approvalId}`
+  return event._tag === "QuestionAsked" ? `/runs/${run}/questions/${event.questionId}` : undefined
 }
 
+/** Shows the events of a run, and returns the exit code that the run would have had. */
 const watch = Effect.fnUntraced(function* (
   client: AgentClient.Service,
   { after, json, run }: RunsLine & { readonly action: "watch" }
@@ -217,7 +211,11 @@ const watch = Effect.fnUntraced(function* (
   let outcome = Outcome.initial
   yield* Stream.runForEach(client.watch(run, after), ({ event, position }) => {
     outcome = Outcome.fold(outcome, event)
-    if (!json) return Effect.andThen(show([event]), screen.err(waitOf(event)))
+    const path = answeredAt(run, event)
+    if (!json)
+      return path === undefined
+        ? show([event])
+        : Effect.andThen(show([event]), screen.err(`${Inert.line(`Waits: POST ${path}`)}\n`))
     return Effect.flatMap(Effect.orDie(encodeEvent(event)), (event) =>
       screen.out(Inert.json({ position, event }))
     )
