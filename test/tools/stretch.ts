@@ -15,9 +15,9 @@ const work = (): number => {
 }
 const usual = 15
 
-/** Milliseconds of this thread now as those of the machine for which the bounds were written. Short times need no comparison. */
-const compared = (time: number): number => {
-  if (time < 20) return time
+/** Milliseconds of this thread now as those of the machine for which the bounds were written. Times below a bound need no comparison. */
+const compared = (time: number, bound = 20): number => {
+  if (time < bound) return time
   const times = Array.from({ length: 5 }, () => {
     const began = used()
     work()
@@ -26,12 +26,12 @@ const compared = (time: number): number => {
   return time / Math.max(1, Math.min(...times) / usual)
 }
 
-/** The CPU time that this thread takes, in milliseconds of the machine for which the bounds were written. */
-export const costOf = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
+/** The CPU time that this thread takes, in milliseconds of the machine for which the bounds were written if it reaches the bound. */
+export const costOf = <A, E, R>(effect: Effect.Effect<A, E, R>, bound = 20): Effect.Effect<number, E, R> =>
   Effect.gen(function* () {
     const began = used()
     yield* effect
-    return compared(used() - began)
+    return compared(used() - began, bound)
   })
 
 /**
