@@ -86,6 +86,11 @@ export class Connection {
     this.isFinishing = true
   }
 
+  /** Closes the connection at once, unless the answer is complete. */
+  get drop(): Effect.Effect<void> {
+    return Effect.suspend(() => (this.isFinishing ? Effect.void : this.close))
+  }
+
   /** Closes the connection. Of a complete answer, a detached fiber does it at the end of the body, at most `grace` later. */
   get release(): Effect.Effect<void> {
     return Effect.suspend(() => {

@@ -38,6 +38,8 @@ export const open = Effect.fnUntraced(function* (parts: Parts): Effect.fn.Return
   const fiber = yield* Effect.forkScoped(reading.run, { startImmediately: true })
   const stalled = Effect.flatMap(parts.silence.passed, (reason) => reading.stop(reason, fiber))
   yield* Effect.forkScoped(stalled, { startImmediately: true })
+  // Runs first: a reader that leaves closes the socket before the two fibers end.
+  yield* Effect.addFinalizer(() => parts.connection.drop)
   return reading.pull
 })
 
