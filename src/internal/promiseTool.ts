@@ -1,10 +1,8 @@
 /**
  * Runs a plain function as the `execute` of a tool.
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Pull from "effect/Pull"
-import * as Queue from "effect/Queue"
+import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as FailureText from "./failureText.ts"
@@ -63,36 +61,41 @@ export const execution = <Params, Success>(
 ) =>
   Effect.fnUntraced(function* (params: Params): Effect.fn.Return<Success, PromiseRejected, ToolContext> {
     const context = yield* ToolContext
-    const steps = yield* Queue.unbounded<Effect.Effect<void>, PromiseRejected | Cause.Done<Success>>()
     const controller = new AbortController()
-    const { signal } = controller
+    const steps: Array<Effect.Effect<void>> = []
+    let ended: Exit.Exit<Success, PromiseRejected> | undefined
+    let wake = (): void => {}
     const step = (taken: Effect.Effect<void>): void => {
-      if (!signal.aborted) Queue.offerUnsafe(steps, taken)
+      if (ended !== undefined || controller.signal.aborted) return
+      steps.push(taken)
+      wake()
     }
-    const progress = (partial: string | ToolOutput): void => step(context.progress(partial))
-    const background = (note?: string): void => step(context.background?.(note) ?? Effect.void)
-    let isSettled = false
-    const call = async () => {
-      try {
-        const value = await execute(params, { ...context, signal, progress, background })
-        Queue.failCauseUnsafe(steps, Cause.fail(Cause.Done(value)))
-      } catch (thrown) {
-        const error = new PromiseRejected({ detail: FailureText.of(thrown), thrown })
-        Queue.failCauseUnsafe(steps, Cause.fail(error))
-      } finally {
-        isSettled = true
-      }
+    const end = (exit: Exit.Exit<Success, PromiseRejected>): void => {
+      ended = exit
+      wake()
     }
-    void call()
-    return yield* Queue.take(steps).pipe(
-      Effect.flatten,
-      Effect.forever({ disableYield: true }),
-      Pull.catchDone(Effect.succeed),
-      Effect.onInterrupt(() => {
-        controller.abort()
-        return Effect.forkDetach(reportDeaf(name, () => isSettled))
-      })
+    const given: PromiseContext = {
+      ...context,
+      signal: controller.signal,
+      progress: (partial) => step(context.progress(partial)),
+      background: (note) => step(context.background?.(note) ?? Effect.void)
+    }
+    const call = async () => execute(params, given)
+    call().then(
+      (value) => end(Exit.succeed(value)),
+      (thrown) => end(Exit.fail(new PromiseRejected({ detail: FailureText.of(thrown), thrown })))
     )
+    const news = Effect.callback<void>((resume) => {
+      wake = () => resume(Effect.void)
+    })
+    const next: Effect.Effect<Success, PromiseRejected> = Effect.suspend(() => {
+      if (steps.length === 0) return ended ?? Effect.andThen(news, next)
+      return Effect.andThen(Effect.all(steps.splice(0), { discard: true }), next)
+    })
+    return yield* Effect.onInterrupt(next, () => {
+      controller.abort()
+      return Effect.forkDetach(reportDeaf(name, () => ended !== undefined))
+    })
   })
 
 /** Logs a warning if the promise is still pending 100 ms after its signal was aborted. */
