@@ -1098,3 +1098,6 @@ export const partial = ({ open }: Pick<View, "open">): Message.Assistant | undef
   open && ModelEvent.toAssistant(open.reply, { ...unknownModel, ...Struct.pick(open, ["id", "timestamp"]) })
 
 const unknownModel = { provider: "", model: "", protocol: "" }
+
+/** Whether these events are deltas of an answer, which are published apart from all others, and change no state. @internal */
+export const areDeltas = (events: ReadonlyArray<AgentEvent>): boolean => events[0]?._tag === "MessageDelta"

@@ -11,7 +11,7 @@ import * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { AgentEvent } from "../AgentEvent.ts"
+import { type AgentEvent, areDeltas } from "../AgentEvent.ts"
 import type { Begin } from "./agentContinuation.ts"
 import * as AgentContinuation from "./agentContinuation.ts"
 import * as Background from "./background.ts"
@@ -232,6 +232,7 @@ export class AgentRuntime {
 
   private observe(events: ReadonlyArray<AgentEvent>): void {
     this.subscriptions.observe(events)
+    if (areDeltas(events)) return
     const { current } = this
     const own = events.filter(this.isOwn)
     const next = State.handedOver(State.afterAll(current, own), own, this.team)

@@ -70,6 +70,7 @@ export const compacted = (state: AgentState, compaction: Transcript.Compaction |
 
 /** The state after more events. Messages that end together are put in together, for there may be thousands. */
 export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): AgentState => {
+  if (events.length <= 2) return events.reduce(after, state)
   const ended = events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : []))
   return ended.length > 1
     ? { ...state, messages: [...state.messages, ...ended] }

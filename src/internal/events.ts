@@ -114,7 +114,8 @@ export class Events {
   private stamp(body: Body): AgentEvent {
     const { base, turn } = this
     const timestamp = this.clock.currentTimeMillisUnsafe()
-    return { ...body, ...base, seq: ++this.seq, timestamp, ...(turn === undefined ? {} : { turn }) }
+    const seq = ++this.seq
+    return turn === undefined ? { ...body, ...base, seq, timestamp } : { ...body, ...base, seq, timestamp, turn }
   }
 
   /** Stamps deltas without spreads: there are many. */

@@ -8,7 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Body, OpenAnswer } from "../AgentEvent.ts"
+import { areDeltas, type Body, type OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
 import * as Budget from "./budget.ts"
 import * as ContextManager from "../ContextManager.ts"
@@ -153,7 +153,7 @@ export class Run {
       ...audience,
       reader,
       observe: (events) => {
-        this.report = events.reduce(Report.fold, this.report)
+        if (!areDeltas(events)) this.report = events.reduce(Report.fold, this.report)
         audience.observe(events)
       }
     })

@@ -97,7 +97,7 @@ const ofHeader = (name: string, value: string): ReadonlyArray<string> => {
 
 /** User and password in a URL are secrets of any length. */
 const ofUrl = (url: string): ReadonlyArray<Secret> => {
-  if (!URL.canParse(url)) return []
+  if (!/[?@]/.test(url) || !URL.canParse(url)) return []
   const { password, searchParams, username } = new URL(url)
   const [user, pass] = [decoded(username), decoded(password)]
   const named = Array.from(searchParams).filter(([name]) => secretName.test(name))
@@ -120,6 +120,7 @@ const decoded = (text: string): string => {
 // ───────────────────────── Their places in a text
 
 const cutOut = (text: string, { each, pieces }: Secrets): string => {
+  if (each.length === 0) return text
   const found = [...verbatim(text, each), ...spelled(text, each, pieces)]
   let [clean, done] = ["", 0]
   for (const [from, to] of found.sort(([self], [that]) => self - that)) {

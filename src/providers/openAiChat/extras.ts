@@ -37,7 +37,7 @@ export class Extras {
     if (citations !== undefined) this.citations = Json.array(citations)
     if (searchResults !== undefined) this.searchResults = Json.array(searchResults)
     const logprobs = choice?.["logprobs"]
-    if (logprobs === undefined) return
+    if (logprobs === undefined || logprobs === null) return
     const { content, refusal } = Json.object(logprobs) ?? {}
     this.logprobs.push(...logprobsOf(content), ...logprobsOf(refusal))
   }
