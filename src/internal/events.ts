@@ -115,7 +115,9 @@ export class Events {
     const { base, turn } = this
     const timestamp = this.clock.currentTimeMillisUnsafe()
     const seq = ++this.seq
-    return turn === undefined ? { ...body, ...base, seq, timestamp } : { ...body, ...base, seq, timestamp, turn }
+    return turn === undefined
+      ? { ...body, ...base, seq, timestamp }
+      : { ...body, ...base, seq, timestamp, turn }
   }
 
   /** Stamps deltas without spreads: there are many. */

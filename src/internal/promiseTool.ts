@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as FailureText from "./failureText.ts"
@@ -64,15 +65,11 @@ export const execution = <Params, Success>(
     const controller = new AbortController()
     const steps: Array<Effect.Effect<void>> = []
     let ended: Exit.Exit<Success, PromiseRejected> | undefined
-    let wake = (): void => {}
+    const news = Latch.makeUnsafe(false)
     const step = (taken: Effect.Effect<void>): void => {
       if (ended !== undefined || controller.signal.aborted) return
       steps.push(taken)
-      wake()
-    }
-    const end = (exit: Exit.Exit<Success, PromiseRejected>): void => {
-      ended = exit
-      wake()
+      news.openUnsafe()
     }
     const given: PromiseContext = {
       ...context,
@@ -81,15 +78,17 @@ export const execution = <Params, Success>(
       background: (note) => step(context.background?.(note) ?? Effect.void)
     }
     const call = async () => execute(params, given)
-    call().then(
-      (value) => end(Exit.succeed(value)),
-      (thrown) => end(Exit.fail(new PromiseRejected({ detail: FailureText.of(thrown), thrown })))
-    )
-    const news = Effect.callback<void>((resume) => {
-      wake = () => resume(Effect.void)
-    })
+    void call()
+      .then(Exit.succeed, (thrown) =>
+        Exit.fail(new PromiseRejected({ detail: FailureText.of(thrown), thrown }))
+      )
+      .then((exit) => {
+        ended = exit
+        news.openUnsafe()
+      })
     const next: Effect.Effect<Success, PromiseRejected> = Effect.suspend(() => {
-      if (steps.length === 0) return ended ?? Effect.andThen(news, next)
+      news.closeUnsafe()
+      if (steps.length === 0) return ended ?? Effect.andThen(news.await, next)
       return Effect.andThen(Effect.all(steps.splice(0), { discard: true }), next)
     })
     return yield* Effect.onInterrupt(next, () => {

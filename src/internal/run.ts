@@ -359,6 +359,8 @@ export class Run {
 
   /** Runs foreign work, which a stop of the run interrupts. A failure after the stop counts as stopped. */
   attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Stopped, R> {
+    // A value that is there needs no fiber.
+    if (Exit.isExit(work) && Exit.isSuccess(work) && this.control.stop === undefined) return work
     return Effect.flatMap(
       attempt(work, { within: this.control.inFlight }),
       (ended): Effect.Effect<A, E | Stopped> =>

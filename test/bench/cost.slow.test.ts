@@ -14,9 +14,9 @@ const bounds = {
   delta: { steps: 26, fibers: 0, hops: 0 },
   batch: { steps: 0.53, fibers: 0, hops: 0 },
   heard: { steps: 24, fibers: 0, hops: 0 },
-  turn: { steps: 537, fibers: 13.75, hops: 1.25 },
-  agent: { steps: 610, fibers: 13.75, hops: 1.25 },
-  call: { steps: 170, fibers: 6.25, hops: 0 }
+  turn: { steps: 537, fibers: 11.25, hops: 1.25 },
+  agent: { steps: 610, fibers: 11.25, hops: 1.25 },
+  call: { steps: 155, fibers: 6.25, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {
