@@ -218,6 +218,11 @@ export interface Agent<out O = {}> {
   readonly tools: ToolRegistry.ToolRegistry["Service"]
   /** The hooks of this agent. */
   readonly hooks: HookManager.HookManager
+  /**
+   * The hooks that failed too often in a row in the current run, or the last one: the run does not call them again. `enable` of their
+   * manager takes a hook off the list.
+   */
+  readonly disabledHooks: Effect.Effect<ReadonlyArray<HookManager.Registered>>
 }
 
 /**
@@ -402,7 +407,8 @@ const agentOf = (
     subscribe: (listener, options) => subscriptions.subscribe(listener, options),
     report: Effect.sync(() => Option.fromUndefinedOr(runtime.run?.report)),
     tools,
-    hooks
+    hooks,
+    disabledHooks: Effect.sync(() => runtime.run?.hooks.disabled ?? [])
   }
 }
 

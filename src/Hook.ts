@@ -10,8 +10,10 @@
  *
  * The constructor of a point makes a hook: `Hook.beforeTool((input) => Effect…)`. Give hooks to `Agent.make`, register them with
  * `agent.hooks`, or provide them with `HookManager.layer`. The services that a hook requires become requirements there. The hooks
- * of one point run one after another, in the order of their registration, and each gets what those before it changed. A hook
- * that returns nothing does not affect the outcome.
+ * of one point run one after another, in the order of their registration, and each gets what those before it changed. With
+ * `RunOptions.hookExecution: "parallel"` guards, reviews and observers run side by side: the first guard that denies a call
+ * interrupts the others, and no guard sees the params that another of its point returns. A hook that returns nothing does not
+ * affect the outcome.
  *
  * The input of a hook is a copy, frozen where JavaScript can freeze it. The library decodes what a hook returns. A hook fails
  * by a failure or a defect, by exceeding its time limit, and by returning something else than its point takes. The effect of a
@@ -23,6 +25,8 @@
  * - The review (`afterTool`) makes an error of the result of the tool.
  * - Any other hook is an observer: `RunOptions.hookFailureMode` decides. By default the run emits `HookError` and continues, and
  *   after three failures in a row it does not call the hook again.
+ *
+ * `RunOptions.maxConsecutiveHookErrors` is another number than three, and `agent.hooks.enable` lets the run call a hook again.
  *
  * @since 0.1.0
  */

@@ -8,7 +8,8 @@
  *
  * **Details**
  *
- * Registrations persist. State of one run, such as the count of failures of a hook, is not kept here.
+ * Registrations persist. State of one run, such as the count of failures of a hook, is not kept here: `agent.disabledHooks` lists the
+ * hooks that failed too often in the run of an agent.
  *
  * @since 0.1.0
  */
@@ -36,6 +37,11 @@ export type Registered<P extends Hook.Point = Hook.Point> = {
     readonly name?: string
     /** Whether runs call the hook. They skip one that is not enabled, from its next point on. */
     readonly isEnabled: boolean
+    /**
+     * How often `enable` was called for the hook. With another number than before a run counts the failures of the hook from 0, and
+     * calls it again. Default: 0.
+     */
+    readonly revision?: number
     /** Handles one call of the hook. */
     readonly run: (input: Hook.Input<K>) => Effect.Effect<Hook.Output<K> | void, unknown>
   }
@@ -61,7 +67,10 @@ export interface HookManager {
   readonly register: <E, R>(hook: Hook.Hook<E, R>) => Effect.Effect<string, never, R>
   /** Removes a hook. Returns `false` when this manager registered none with that id. */
   readonly unregister: (id: string) => Effect.Effect<boolean>
-  /** Lets runs call a hook again. Returns `false` when this manager registered none with that id. */
+  /**
+   * Lets runs call a hook from its next point on, also one that failed too often in a run. Returns `false` when this manager registered
+   * none with that id.
+   */
   readonly enable: (id: string) => Effect.Effect<boolean>
   /** Keeps runs from calling a hook. Returns `false` when this manager registered none with that id. */
   readonly disable: (id: string) => Effect.Effect<boolean>
@@ -210,8 +219,9 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
     const change = (isEnabled: boolean) => (id: string) =>
       Effect.sync(() => {
         const hook = own.get(id)
+        const revision = (hook?.revision ?? 0) + Number(isEnabled)
         // In its place: a key that is set again keeps its position.
-        return hook !== undefined && own.set(id, { ...hook, isEnabled }).has(id)
+        return hook !== undefined && own.set(id, { ...hook, isEnabled, revision }).has(id)
       })
     const manager: HookManager = {
       list,

@@ -206,6 +206,9 @@ const Count = bound(
   "a whole number from 0, or Infinity",
   (value) => value >= 0 && (Number.isInteger(value) || value === Infinity)
 )
+const CountFrom1 = Count.check(
+  Schema.isGreaterThanOrEqualTo(1, { expected: "a whole number from 1, or Infinity" })
+)
 const Amount = bound("a number from 0, or Infinity", (value) => value >= 0)
 const Price = bound("a number from 0", (value) => value >= 0 && Number.isFinite(value))
 
@@ -396,9 +399,17 @@ export const RunOptions = Schema.Struct({
    */
   hookFailureMode: Schema.optionalKey(Schema.Literals(["fail", "warn", "ignore"])),
   /**
-   * How the observers of one point run: `beforeExecution`, `afterExecution`, `onError`, `pauseCheck`, `beforeModel` and
-   * `afterModel` hooks. Default `"sequential"`: each sees what those before it changed. With `"parallel"` all start at once
-   * with the input of the first, and what they return counts in the order of registration. Other hooks are sequential.
+   * The most failures of a hook in a row: a run then does not call it again, and a guard or review rejects. Default 3.
+   *
+   * A success of the hook, `enable` of its `HookManager` and the next run begin the count anew.
+   */
+  maxConsecutiveHookErrors: Schema.optionalKey(CountFrom1),
+  /**
+   * How the hooks of one point run, but for those that shape requests and turns, which are sequential. Default `"sequential"`: each sees
+   * what those before it changed.
+   *
+   * With `"parallel"` all start at once with the input of the first, and their outputs count in the order of registration: the last
+   * `params`, and the last of each member of a result, win. The first guard that denies a call interrupts the others.
    */
   hookExecution: Schema.optionalKey(Schema.Literals(["sequential", "parallel"])),
   /** The longest time of one call of a hook other than `approveTool`, a duration. Default 5 seconds. */

@@ -154,6 +154,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`toolConcurrency`", "internal/toolBatch", /defaultConcurrency = (\d+)/],
   ["`toolTimeout`", "internal/toolCall", /defaultTimeout = Duration\.seconds\((\d+)\)/],
   ["`hookTimeout`", "internal/hookCalls", /hookTimeout: Duration\.seconds\((\d+)\)/],
+  ["`maxConsecutiveHookErrors`", "internal/hookCalls", /defaultMaxErrors = (\d+)/],
   ["`limits.maxTurns`", "internal/limitTable", /maxTurns: { initial: (\d+)/],
   ["`limits.maxIdenticalToolCalls`", "internal/limitTable", /maxIdenticalToolCalls: {\s+initial: (\d+)/],
   ["`limits.maxToolRetries`", "internal/limitTable", /maxToolRetries: { initial: (\d+)/],

@@ -121,7 +121,10 @@ export interface Config {
     readonly maxContextSize?: number
   }
   /** The treatment of hooks and tools that fail. Default: that of the run. */
-  readonly errorHandling?: Pick<RunOptions, "hookFailureMode" | "toolFailureMode">
+  readonly errorHandling?: Pick<RunOptions, "hookFailureMode" | "toolFailureMode"> & {
+    /** `maxConsecutiveHookErrors`. */
+    readonly maxConsecutiveErrors?: number
+  }
 }
 
 /**
@@ -216,10 +219,17 @@ export const configOf = (
   model: string,
   options: Partial<RunOptions>
 ): Config => {
-  const { hookFailureMode, limits = {}, modelOptions = {}, toolFailureMode } = options
+  const {
+    hookFailureMode,
+    limits = {},
+    maxConsecutiveHookErrors,
+    modelOptions = {},
+    toolFailureMode
+  } = options
   const errorHandling = {
     ...(hookFailureMode === undefined ? {} : { hookFailureMode }),
-    ...(toolFailureMode === undefined ? {} : { toolFailureMode })
+    ...(toolFailureMode === undefined ? {} : { toolFailureMode }),
+    ...(maxConsecutiveHookErrors === undefined ? {} : { maxConsecutiveErrors: maxConsecutiveHookErrors })
   }
   const bounds = boundsOf(limits)
   return {

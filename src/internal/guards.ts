@@ -88,7 +88,7 @@ export const toolInput = (
   return Effect.map(own, ({ params }) => ({ ...run.turnInput, message, call, tool, params }))
 }
 
-/** Asks the `beforeTool` hooks, until one blocks or skips the call, or fails. */
+/** Asks the `beforeTool` hooks, until one blocks or skips the call, or fails. Side by side, a block outweighs a skip. */
 const beforeTool = (run: Run, message: Assistant, allowed: Allowed) =>
   run.hooks.ask<"beforeTool", Allowed, Outcome>("beforeTool", allowed, {
     input: ({ prepared }) => toolInput(run, message, prepared),
@@ -102,6 +102,7 @@ const beforeTool = (run: Run, message: Assistant, allowed: Allowed) =>
         ? Effect.fail(ToolOutcome.make("skipped", Tool.render(result)))
         : withParams(run, allowed, params)
     },
+    denies: ({ block }) => block === true,
     failure: (_, { detail, hookName }) => rejected(`A beforeTool hook${quoted(hookName)} failed: ${detail}`)
   })
 
@@ -113,6 +114,7 @@ const approveTool = (run: Run, message: Assistant, allowed: Allowed) =>
       approved
         ? withParams(run, { ...allowed, approved }, params)
         : rejected(`Tool execution was rejected: ${reason ?? "not approved"}`),
+    denies: ({ approved }) => !approved,
     failure: (_, { detail, hookName }) =>
       rejected(`Tool execution was rejected: the approval${quoted(hookName)} failed: ${detail}`)
   })

@@ -1,5 +1,6 @@
 /**
- * Calls the hooks of one run: one after another, each with a time limit, and each disabled after three failures in a row.
+ * Calls the hooks of one run: one after another or side by side, each with a time limit, and each disabled after some failures
+ * in a row.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -14,7 +15,7 @@ import * as HookInput from "./hookInput.ts"
 import type { HookManager, Registered } from "../HookManager.ts"
 import * as HookOutput from "./hookOutput.ts"
 import type { RunOptions } from "../RunOptions.ts"
-import { attempt } from "./interruption.ts"
+import { attempt, InFlight } from "./interruption.ts"
 
 /** A hook that failed: the failure in words, and the name of the hook if it has one. */
 export interface HookFailure {
@@ -22,7 +23,7 @@ export interface HookFailure {
   readonly hookName?: string
 }
 
-/** How the hooks of a point change a state, one after another. */
+/** How the hooks of a point change a state. */
 export interface Asking<P extends Hook.Point, S, E> {
   readonly input: (state: S) => Effect.Effect<Hook.Input<P>>
   /** The state after a hook that returned something. One that returned nothing changes nothing. */
@@ -31,21 +32,21 @@ export interface Asking<P extends Hook.Point, S, E> {
   readonly failure?: (state: S, failure: HookFailure) => Effect.Effect<S, E>
   /** Whether no further hook is called. */
   readonly isDone?: (state: S) => boolean
+  /** Whether a guard that returned this forbids the call, whatever other guards return. Default: none does. */
+  readonly denies?: (output: Hook.Output<P>) => boolean
 }
+
+/** The result of a call of a hook: its output, `undefined` for nothing, or its failure, which is a `HookFailed` if it fails the run. */
+type Called<P extends Hook.Point> = Result.Result<Hook.Output<P> | undefined, HookFailure | HookFailed>
 
 /** The run whose hooks are called. */
 export interface Run {
-  readonly options: () => Pick<
-    RunOptions,
-    "approvalTimeout" | "history" | "hookExecution" | "hookFailureMode" | "hookTimeout"
-  >
+  readonly options: () => RunOptions
   readonly emit: (event: AgentEvent.Body) => void
 }
 
 /** Failures in a row. After them, the run does not call the hook again. */
-const maxErrors = 3
-
-const tooManyErrors = `it is disabled after ${maxErrors} failures in a row`
+const defaultMaxErrors = 3
 
 const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Duration.infinity }
 
@@ -54,14 +55,31 @@ export class RunHooks {
   /** Of the agent that the conversation is with. */
   private readonly manager: () => HookManager
   private readonly run: Run
-  /** By the id of the hook. */
-  private readonly errorsInRow = new Map<string, number>()
+  /** By the id of the hook. `HookManager.enable` makes another registration of it, whose failures count from 0. */
+  private readonly errorsInRow = new Map<string, { readonly revision: number; readonly count: number }>()
   /** Time of all calls, in milliseconds. Those of hooks that ran side by side add up. */
   millis = 0
 
   constructor(manager: () => HookManager, run: Run) {
     this.manager = manager
     this.run = run
+  }
+
+  /** The hooks that the run does not call again, since they failed too often in a row. */
+  get disabled(): ReadonlyArray<Registered> {
+    return this.manager()
+      .list()
+      .filter((hook) => this.errorsOf(hook) >= this.maxErrors)
+  }
+
+  private get maxErrors(): number {
+    return this.run.options().maxConsecutiveHookErrors ?? defaultMaxErrors
+  }
+
+  /** The failures of a hook in a row. */
+  private errorsOf({ id, revision = 0 }: Pick<Registered, "id" | "revision">): number {
+    const known = this.errorsInRow.get(id)
+    return known?.revision === revision ? known.count : 0
   }
 
   /** Whether the point has a hook. */
@@ -93,78 +111,87 @@ export class RunHooks {
   ask<P extends Hook.Point, S, E = never>(
     point: P,
     initial: S,
-    { failure, input, isDone, output }: Asking<P, S, E>
+    { denies, failure, input, isDone, output }: Asking<P, S, E>
   ): Effect.Effect<S, HookFailed | TransformFailed | E> {
     return Effect.gen({ self: this }, function* () {
       let state = initial
       const hooks = this.manager()
         .list()
         .flatMap((hook) => (isAt(point, hook) ? [hook] : []))
-      const isParallel = isObserver(point) && this.run.options().hookExecution === "parallel"
-      const early = isParallel ? yield* this.callAll(point, hooks, yield* input(state)) : []
-      for (const [index, hook] of hooks.entries()) {
+      const isTogether =
+        hooks.length > 1 && kindOf(point) !== "shaper" && this.run.options().hookExecution === "parallel"
+      const group = isTogether ? new InFlight() : undefined
+      const calls = hooks.map((hook) =>
+        Effect.flatMap(
+          Effect.suspend(() => input(state)),
+          (given) => this.call(point, hook, given, group)
+        )
+      )
+      const early = group && (yield* together(point, calls, group, denies))
+      for (const next of early ?? calls) {
         if (isDone?.(state) === true) break
-        const result = yield* early[index] ?? this.call(point, hook, yield* input(state))
+        const result = Effect.isEffect(next) ? yield* next : next
         if (Result.isSuccess(result)) {
           if (result.success !== undefined) state = yield* output(state, result.success)
-        } else if (failure !== undefined) state = yield* failure(state, result.failure)
+        } else if (result.failure instanceof HookFailed) return yield* result.failure
+        else if (failure !== undefined) state = yield* failure(state, result.failure)
         else if (!isObserver(point)) return yield* new TransformFailed({ hook: point, ...result.failure })
       }
       return state
     })
   }
 
-  /** Calls hooks side by side, and waits for all of them. */
-  private callAll<P extends Hook.Point>(point: P, hooks: ReadonlyArray<Registered<P>>, input: Hook.Input<P>) {
-    return Effect.forEach(hooks, (hook) => Effect.exit(this.call(point, hook, input)), {
-      concurrency: "unbounded"
-    })
-  }
-
   /**
-   * Calls one hook for as long as its time limit allows. Returns its output, `undefined` if it returned nothing, or its failure
-   * in words.
+   * Calls one hook for as long as its time limit allows. A hook that is halted together with those of its group has returned
+   * nothing, and has not failed.
    */
-  private call<P extends Hook.Point>(point: P, hook: Registered<P>, input: Hook.Input<P>) {
+  private call<P extends Hook.Point>(
+    point: P,
+    hook: Registered<P>,
+    input: Hook.Input<P>,
+    within: InFlight | undefined
+  ): Effect.Effect<Called<P>> {
     return Effect.gen({ self: this }, function* () {
       const failed = (detail: string): HookFailure =>
         hook.name === undefined ? { detail } : { detail, hookName: hook.name }
-      const errors = () => this.errorsInRow.get(hook.id) ?? 0
-      if (errors() >= maxErrors)
-        return isObserver(point) ? Result.succeed(undefined) : Result.fail(failed(tooManyErrors))
+      const max = this.maxErrors
+      if (this.errorsOf(hook) >= max)
+        return isObserver(point)
+          ? Result.succeed(undefined)
+          : Result.fail(failed(`it is disabled after ${max} failures in a row`))
       const limit = timeLimit(point, this.run.options())
-      const work = attempt(returned(hook, input), { timeout: Duration.toMillis(limit) })
+      const work = attempt(returned(hook, input), { timeout: Duration.toMillis(limit), within })
       const [took, ended] = yield* Effect.timed(work)
       this.millis += Duration.toMillis(took)
+      if (ended._tag === "Halted") return Result.succeed(undefined)
       const output =
         ended._tag === "Done"
           ? outputOf(point, ended.exit)
           : Result.fail(`timed out after ${Duration.format(limit)}`)
-      this.errorsInRow.set(hook.id, Result.isSuccess(output) ? 0 : errors() + 1)
+      const count = Result.isSuccess(output) ? 0 : this.errorsOf(hook) + 1
+      this.errorsInRow.set(hook.id, { revision: hook.revision ?? 0, count })
       if (Result.isSuccess(output)) {
         if (this.run.options().history?.mode === "full") this.run.emit(executed(hook, input, took))
-        return output
+        return Result.succeed(output.success)
       }
-      const failure = failed(FailureText.of(output.failure))
-      yield* this.report(point, hook.id, failure, errors())
-      return Result.fail(failure)
+      return Result.fail(this.reported(point, hook.id, failed(FailureText.of(output.failure)), count))
     })
   }
 
-  /** Reports a failure, unless the point and `hookFailureMode` say otherwise. */
-  private report(
+  /** Reports a failure, unless the point and `hookFailureMode` say otherwise. Returns a `HookFailed` if it fails the run. */
+  private reported(
     point: Hook.Point,
     hookId: string,
     failure: HookFailure,
     consecutiveErrors: number
-  ): Effect.Effect<void, HookFailed> {
+  ): HookFailure | HookFailed {
     const mode = isObserver(point) ? this.run.options().hookFailureMode : "warn"
-    if (mode === "fail") return Effect.fail(new HookFailed({ hook: point, ...failure }))
-    if (mode === "ignore") return Effect.void
+    if (mode === "fail") return new HookFailed({ hook: point, ...failure })
+    if (mode === "ignore") return failure
     const { detail: error, ...named } = failure
-    const disabled = consecutiveErrors >= maxErrors
+    const disabled = consecutiveErrors >= this.maxErrors
     this.run.emit({ _tag: "HookError", hook: point, hookId, ...named, error, consecutiveErrors, disabled })
-    return Effect.void
+    return failure
   }
 }
 
@@ -186,7 +213,32 @@ const isAt = <P extends Hook.Point>(
   hook: { readonly point: Hook.Point; readonly isEnabled: boolean }
 ): hook is Registered<P> => hook.isEnabled && hook.point === point
 
-const isObserver = (point: Hook.Point): boolean => Hook.points[point].kind === "observer"
+const kindOf = (point: Hook.Point): Hook.Kind => Hook.points[point].kind
+
+const isObserver = (point: Hook.Point): boolean => kindOf(point) === "observer"
+
+/**
+ * Calls hooks side by side. The first guard that denies halts the others, and counts alone. Else all count, in the order of the
+ * calls, and those that failed last: the output of another hook must not hide a failure.
+ */
+const together = Effect.fnUntraced(function* <P extends Hook.Point>(
+  point: P,
+  calls: ReadonlyArray<Effect.Effect<Called<P>>>,
+  group: InFlight,
+  denies: (output: Hook.Output<P>) => boolean = () => false
+) {
+  let denial: Called<P> | undefined
+  const halting = (result: Called<P>) => {
+    const hasDenied = Result.isFailure(result) || (result.success !== undefined && denies(result.success))
+    if (kindOf(point) !== "guard" || denial !== undefined || !hasDenied) return Effect.void
+    denial = result
+    return group.halt
+  }
+  const results = yield* Effect.forEach(calls, Effect.tap(halting), { concurrency: "unbounded" })
+  return denial === undefined
+    ? [...results.filter(Result.isSuccess), ...results.filter(Result.isFailure)]
+    : [denial]
+})
 
 /** Calls a hook with a copy of its input. Fails if it returns no Effect. */
 const returned = <P extends Hook.Point>(

@@ -29,6 +29,7 @@ export const make = (caller: Caller, listeners: Listeners.Listeners, initial: Ag
     state: state(caller, listeners, initial),
     tools: tools(caller),
     hooks: hooks(caller),
+    disabledHooks: () => caller.ask((agent) => Effect.map(agent.disabledHooks, (all) => all.map(listed))),
     close,
     [Symbol.asyncDispose]: close
   }

@@ -148,7 +148,7 @@ export interface PromiseHooks {
   }
   /** Removes a hook. Resolves with `false` if the agent has none with that id. */
   readonly unregister: (id: string) => Promise<boolean>
-  /** Lets runs call a hook again. Resolves with `false` if the agent has none with that id. */
+  /** Lets runs call a hook again, also one that failed too often in a run. Resolves with `false` if the agent has none with that id. */
   readonly enable: (id: string) => Promise<boolean>
   /** Keeps runs from calling a hook. Resolves with `false` if the agent has none with that id. */
   readonly disable: (id: string) => Promise<boolean>
@@ -297,6 +297,8 @@ export interface PromiseAgent<out O = {}> {
   readonly tools: PromiseTools
   /** The hooks of the agent. */
   readonly hooks: PromiseHooks
+  /** Resolves with the hooks that failed too often in a row in the current run, or the last one: the run does not call them again. */
+  readonly disabledHooks: () => Promise<ReadonlyArray<ListedHook>>
   /** Cancels the current run and releases the agent, which is of no use after that. */
   readonly close: () => Promise<void>
   /** Closes the agent, for `await using`. */

@@ -4,7 +4,20 @@ import { Agent, Hook, HookManager, Message, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as Invariants from "./invariants.ts"
-import { agent, ofTag, outcomes, play, reasonOf, say, settle, tags, texts } from "./play.ts"
+import {
+  agent,
+  echo,
+  hookAt,
+  ofTag,
+  outcomes,
+  play,
+  reasonOf,
+  resultTexts,
+  say,
+  settle,
+  tags,
+  texts
+} from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const parallel = { hookExecution: "parallel" } as const
@@ -98,31 +111,208 @@ describe('observers with hookExecution "parallel"', () => {
       assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
     })
   )
+})
 
-  it.effect("are the only ones: guards, shapers and reviews run one after another", () =>
+describe('shapers with hookExecution "parallel"', () => {
+  it.effect("run one after another, since each continues from what those before it returned", () =>
     Effect.gen(function* () {
       const order: Array<string> = []
-      const slow = <A>(name: string, output: A) =>
-        Effect.gen(function* () {
-          order.push(`${name} in`)
-          yield* Effect.yieldNow
-          order.push(`${name} out`)
-          return output
-        })
-      const twice = (make: (name: string) => Hook.Runnable) => [make("1"), make("2")]
-      yield* play([ScriptedProvider.toolCall("act", {}), done], {
-        tools: [say("act")],
-        options: parallel,
-        hooks: [
-          ...twice((name) => Hook.transformMessages(({ messages }) => slow(`shape ${name}`, messages))),
-          ...twice((name) => Hook.approveTool(() => slow(`approve ${name}`, { approved: true }))),
-          ...twice((name) => Hook.afterTool(() => slow(`review ${name}`, {})))
-        ]
-      })
-      const inOrder = ["shape", "approve", "review", "shape"].flatMap((name) =>
-        ["1 in", "1 out", "2 in", "2 out"].map((step) => `${name} ${step}`)
+      const shaper = (name: string) =>
+        Hook.transformMessages(({ messages }) =>
+          Effect.gen(function* () {
+            order.push(`${name} in`)
+            yield* Effect.yieldNow
+            order.push(`${name} out`)
+            return messages
+          })
+        )
+      yield* play([done], { options: parallel, hooks: [shaper("1"), shaper("2")] })
+      assert.deepStrictEqual(order, ["1 in", "1 out", "2 in", "2 out"])
+    })
+  )
+})
+
+describe('guards with hookExecution "parallel"', () => {
+  const call = ScriptedProvider.toolCall("echo", { n: 1 })
+
+  const guarded = (...hooks: ReadonlyArray<Hook.Runnable>) =>
+    play([call, done], { tools: [echo], hooks, options: parallel })
+
+  it.effect("start at once, and an allow needs all of them (row 126)", () =>
+    Effect.gen(function* () {
+      const began: Array<number> = []
+      const slow = (seconds: number) =>
+        Hook.approveTool(() =>
+          Effect.gen(function* () {
+            began.push(seconds)
+            yield* Effect.sleep(`${seconds} seconds`)
+            return { approved: true }
+          })
+        )
+      const run = yield* Effect.forkChild(guarded(slow(3), slow(1), slow(2)))
+      yield* settle()
+      assert.deepStrictEqual(began, [3, 1, 2])
+      yield* TestClock.adjust("2 seconds")
+      yield* settle()
+      assert.isUndefined(run.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(outcomes((yield* Fiber.join(run)).events), ["success"])
+    })
+  )
+
+  it.effect("deny by the first that does: it interrupts the others, which have not failed (row 126)", () =>
+    Effect.gen(function* () {
+      const denials = [
+        [Hook.beforeTool(() => Effect.succeed({ block: true, reason: "no" })), "blocked"],
+        [Hook.beforeTool(() => Effect.fail("no")), "rejected"],
+        [Hook.approveTool(() => Effect.succeed({ approved: false, reason: "no" })), "rejected"],
+        [Hook.approveTool(() => Effect.fail("no")), "rejected"]
+      ] as const
+      for (const [denial, outcome] of denials) {
+        const interrupted: Array<number> = []
+        const busy = (id: number) =>
+          hookAt(denial.point, () =>
+            Effect.never.pipe(Effect.onInterrupt(() => Effect.sync(() => interrupted.push(id))))
+          )
+        const { events, view } = yield* guarded(busy(1), denial, busy(2))
+        assert.deepStrictEqual(outcomes(events), [outcome])
+        assert.include(resultTexts(view.messages)[0], "no")
+        // The guard after the denial has not begun.
+        assert.deepStrictEqual(interrupted, [1])
+        assert.isAtMost(ofTag(events, "HookError").length, 1)
+      }
+    })
+  )
+
+  it.effect("deny although one before allows, stands in or changes the params (row 126)", () =>
+    Effect.gen(function* () {
+      for (const output of [{}, { skip: true, result: "stood in" }, { params: { n: 2 } }]) {
+        const run = yield* Effect.forkChild(
+          guarded(
+            Hook.beforeTool(() => Effect.succeed(output)),
+            Hook.beforeTool(() => Effect.delay(Effect.succeed({ block: true }), "1 second"))
+          )
+        )
+        yield* settle()
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(outcomes((yield* Fiber.join(run)).events), ["blocked"])
+      }
+      const skipped = yield* guarded(
+        Hook.beforeTool(() => Effect.succeed({ params: { n: 2 } })),
+        Hook.beforeTool(() => Effect.succeed({ skip: true, result: "stood in" }))
       )
-      assert.deepStrictEqual(order, inOrder)
+      assert.deepStrictEqual(outcomes(skipped.events), ["skipped"])
+    })
+  )
+
+  it.effect("get the params as they were; the last in the order of registration changes them (row 126)", () =>
+    Effect.gen(function* () {
+      const first = yield* Latch.make(false)
+      const seen: Array<unknown> = []
+      const changing = (n: number, before: Effect.Effect<unknown>) =>
+        Hook.beforeTool(({ params }) =>
+          Effect.gen(function* () {
+            seen.push(params)
+            yield* before
+            return { params: { n } }
+          })
+        )
+      const { events, view } = yield* guarded(
+        changing(2, first.await),
+        changing(3, first.open),
+        Hook.approveTool(({ params }) => Effect.sync(() => ({ approved: seen.push(params) > 0 })))
+      )
+      assert.deepStrictEqual(seen, [{ n: 1 }, { n: 1 }, { n: 3 }])
+      assert.deepStrictEqual(resultTexts(view.messages), ["3"])
+      assert.deepInclude(ofTag(events, "ToolInvoked")[0], { params: { n: 3 }, modified: true })
+      const wrong = yield* guarded(
+        Hook.beforeTool(() => Effect.succeed({ params: { n: "many" } })),
+        Hook.beforeTool(() => Effect.succeed({ params: { n: 3 } }))
+      )
+      assert.deepStrictEqual(outcomes(wrong.events), ["invalidArguments"])
+    })
+  )
+
+  it.effect("deny within 100 milliseconds although another ignores its interruption (row 126)", () =>
+    Effect.gen(function* () {
+      for (const [point, denial] of [
+        ["beforeTool", { block: true }],
+        ["approveTool", { approved: false }]
+      ] as const) {
+        const began = yield* Latch.make(false)
+        const deaf = hookAt(point, () => Effect.andThen(began.open, Effect.uninterruptible(Effect.never)))
+        const run = yield* Effect.forkChild(
+          guarded(
+            deaf,
+            hookAt(point, () => Effect.succeed(denial))
+          )
+        )
+        yield* began.await
+        yield* settle()
+        yield* TestClock.adjust("100 millis")
+        assert.include(["blocked", "rejected"], outcomes((yield* Fiber.join(run)).events)[0])
+      }
+    })
+  )
+
+  it.effect("count no failure of a guard that a denial interrupted, and still stop with the run", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const waits = Hook.approveTool(() => (++asked < 4 ? Effect.never : Effect.succeed({ approved: true })))
+      let isDenied = true
+      const denies = Hook.approveTool(() => Effect.succeed({ approved: asked === 4 || !isDenied }))
+      const script = yield* agent([call, call, call, call, done, call, done], {
+        tools: [echo],
+        hooks: [waits, denies],
+        ...parallel
+      })
+      yield* script.agent.prompt("hi")
+      assert.deepStrictEqual(outcomes(script.events), ["rejected", "rejected", "rejected", "success"])
+      assert.deepStrictEqual(ofTag(script.events, "HookError"), [])
+      asked = 0
+      isDenied = false
+      const run = yield* script.agent.start("hi")
+      yield* settle()
+      yield* run.cancel()
+      assert.strictEqual((yield* run.result).status, "cancelled")
+    })
+  )
+})
+
+describe('reviews with hookExecution "parallel"', () => {
+  const reviewed = (...hooks: ReadonlyArray<Hook.Runnable>) =>
+    play([ScriptedProvider.toolCall("act", {}), done], { tools: [say("act")], hooks, options: parallel })
+
+  it.effect("start at once with the result of the tool; the last in order wins a member (row 126)", () =>
+    Effect.gen(function* () {
+      const second = yield* Latch.make(false)
+      const seen: Array<string> = []
+      const review = (before: Effect.Effect<unknown>, output: Hook.Output<"afterTool">) =>
+        Hook.afterTool(({ result }) =>
+          Effect.gen(function* () {
+            seen.push(result.content.map((block) => (block.type === "text" ? block.text : "")).join())
+            yield* before
+            return output
+          })
+        )
+      const { events, view } = yield* reviewed(
+        review(second.await, { content: [Message.text("one")], details: { by: 1 } }),
+        review(second.open, { content: [Message.text("two")] })
+      )
+      assert.deepStrictEqual(seen, ["act", "act"])
+      assert.deepStrictEqual(resultTexts(view.messages), ["two"])
+      assert.deepInclude(ofTag(events, "ToolExecutionEnd")[0]?.result, { details: { by: 1 } })
+    })
+  )
+
+  it.effect("make an error of the result if one fails, whatever one beside it returns (row 126)", () =>
+    Effect.gen(function* () {
+      const { events, view } = yield* reviewed(
+        Hook.afterTool(() => Effect.fail("offline")),
+        Hook.afterTool(() => Effect.succeed({ isError: false, content: [Message.text("fine")] }))
+      )
+      assert.deepStrictEqual(outcomes(events), ["error"])
+      assert.include(resultTexts(view.messages)[0], "offline")
     })
   )
 })

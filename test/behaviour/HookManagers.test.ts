@@ -250,6 +250,113 @@ describe("a hook that is switched off", () => {
   )
 })
 
+describe("a hook that fails several times in a row", () => {
+  const calls = (count: number) => [...Array.from({ length: count }, () => call("act")), done]
+  const endless = { limits: { maxIdenticalToolCalls: Infinity } }
+
+  it.effect(
+    "is disabled after maxConsecutiveHookErrors failures: an observer, a guard, a review (row 128)",
+    () =>
+      Effect.gen(function* () {
+        for (const point of ["afterModel", "beforeTool", "afterTool"] as const) {
+          for (const maxConsecutiveHookErrors of [1, 2, Infinity, undefined]) {
+            const asked: Array<string> = []
+            const { events, view } = yield* play(calls(4), {
+              tools: [say("act")],
+              hooks: [hookAt(point, () => Effect.andThen(noted(asked, point), Effect.fail("broke")))],
+              options:
+                maxConsecutiveHookErrors === undefined ? endless : { ...endless, maxConsecutiveHookErrors }
+            })
+            const max = maxConsecutiveHookErrors ?? 3
+            assert.strictEqual(asked.length, Math.min(max, point === "afterModel" ? 5 : 4), `${point} ${max}`)
+            assert.deepStrictEqual(
+              ofTag(events, "HookError").map(({ consecutiveErrors, disabled }) => [
+                consecutiveErrors,
+                disabled
+              ]),
+              asked.map((_, index) => [index + 1, index + 1 >= max])
+            )
+            if (point === "afterModel") continue
+            assert.isFalse(outcomes(events).includes("success"))
+            if (max === 2)
+              assert.include(resultTexts(view.messages)[3], "it is disabled after 2 failures in a row")
+          }
+        }
+      })
+  )
+
+  it.effect("is called again in the same run, from 0 failures, when enable names it (row 128)", () =>
+    Effect.gen(function* () {
+      for (const point of ["beforeModel", "approveTool"] as const) {
+        const asked: Array<string> = []
+        const one = yield* agent(calls(7), {
+          tools: [say("act")],
+          hooks: [hookAt(point, () => Effect.andThen(noted(asked, point), Effect.fail("broke")))],
+          ...endless
+        })
+        const [hook] = one.agent.hooks.list()
+        yield* one.agent.subscribe((event) =>
+          event._tag === "TurnEnd" && event.turn === 4
+            ? Effect.asVoid(one.agent.hooks.enable(hook?.id ?? ""))
+            : Effect.void
+        )
+        yield* one.agent.prompt("hi")
+        assert.deepStrictEqual(
+          ofTag(one.events, "HookError").map(({ consecutiveErrors, turn }) => [turn, consecutiveErrors]),
+          [1, 2, 3, 5, 6, 7].map((turn, index) => [turn, (index % 3) + 1])
+        )
+        assert.strictEqual(asked.length, 6)
+      }
+    })
+  )
+
+  it.effect("has failures that enable forgets before it is disabled, also while it runs (row 128)", () =>
+    Effect.gen(function* () {
+      const one = yield* agent(calls(4), { tools: [say("act")], ...endless })
+      const id: string = yield* one.agent.hooks.register(
+        Hook.afterModel(({ turn }) =>
+          Effect.andThen(turn === 3 ? one.agent.hooks.enable(id) : Effect.void, Effect.fail("broke"))
+        )
+      )
+      yield* one.agent.prompt("hi")
+      assert.deepStrictEqual(
+        ofTag(one.events, "HookError").map(({ consecutiveErrors }) => consecutiveErrors),
+        [1, 2, 3, 1, 2]
+      )
+    })
+  )
+
+  it.effect("is listed by the agent until enable or the next run, hooks of layers included (row 128)", () =>
+    Effect.gen(function* () {
+      let isBroken = true
+      const broken = (name: string) =>
+        Hook.afterModel(() => (isBroken ? Effect.fail("broke") : Effect.void), { name })
+      const one = yield* agent([...calls(2), done], {
+        tools: [say("act")],
+        hooks: [broken("own"), Hook.afterModel(() => Effect.void, { name: "fine" })],
+        maxConsecutiveHookErrors: 2
+      }).pipe(Effect.provide(HookManager.layer(broken("around"))))
+      const names = Effect.map(one.agent.disabledHooks, (all) => all.map(({ name }) => name))
+      assert.deepStrictEqual(yield* names, [])
+      const during: Array<unknown> = []
+      yield* one.agent.subscribe(({ _tag }) =>
+        _tag === "TurnEnd" ? Effect.map(names, (all) => void during.push(all)) : Effect.void
+      )
+      yield* one.agent.prompt("hi")
+      const both = ["around", "own"]
+      assert.deepStrictEqual(during, [[], both, both])
+      assert.deepStrictEqual(yield* names, both)
+      const own = one.agent.hooks.list().find(({ name }) => name === "own")
+      assert.isTrue(own?.isEnabled)
+      yield* one.agent.hooks.enable(own?.id ?? "")
+      assert.deepStrictEqual(yield* names, ["around"])
+      isBroken = false
+      yield* one.agent.prompt("hi")
+      assert.deepStrictEqual(yield* names, [])
+    })
+  )
+})
+
 describe("the name of a hook", () => {
   const name = "policy"
 

@@ -72,6 +72,10 @@ const refusals: ReadonlyArray<readonly [options: unknown, words: string]> = [
     'toolTimeout: expected a duration such as "30 seconds", milliseconds, { minutes: 5 } or "Infinity", got "5 minuts"'
   ],
   [{ hookTimeout: -1 }, "hookTimeout: expected a duration"],
+  [
+    { maxConsecutiveHookErrors: 0 },
+    "maxConsecutiveHookErrors: expected a whole number from 1, or Infinity, got 0"
+  ],
   [{ approvalTimeout: "-1 seconds" }, "approvalTimeout: expected a duration"],
   [{ toolExecution: "serial" }, 'toolExecution: expected "parallel" | "sequential", got "serial"'],
   [{ system: 5 }, "system: expected string, got 5"],

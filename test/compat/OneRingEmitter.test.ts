@@ -75,7 +75,8 @@ describe("OneRingEmitter", () => {
 
   it.effect("tells of a cancel, a pause and a hook that fails", () =>
     Effect.gen(function* () {
-      const agent = yield* Agent.make({ model: "m", limits: { maxTurns: 3 } }).pipe(
+      const options = { model: "m", limits: { maxTurns: 3 }, maxConsecutiveHookErrors: 2 }
+      const agent = yield* Agent.make(options).pipe(
         Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("a"), ScriptedProvider.text("b")]))
       )
       yield* agent.subscribe((event) =>
@@ -99,7 +100,8 @@ describe("OneRingEmitter", () => {
         model: "m",
         input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] }],
         tools: [],
-        maxIterations: 3
+        maxIterations: 3,
+        errorHandling: { maxConsecutiveErrors: 2 }
       })
       assert.notInclude(types(emitted), "execution:complete")
 

@@ -172,6 +172,20 @@ describe("a promise agent", () => {
     assert.isFalse(await agent.tools.has("ping"))
   })
 
+  it("lists the hooks that failed too often, and enables them again (row 128)", async () => {
+    await using agent = createAgent({
+      ...script(ScriptedProvider.text("ok")),
+      maxConsecutiveHookErrors: 1,
+      hooks: { afterModel: () => Promise.reject(new Error("offline")) }
+    })
+    assert.deepStrictEqual(await agent.disabledHooks(), [])
+    await agent.prompt("Hi")
+    const hooks = await agent.hooks.list()
+    assert.deepStrictEqual(await agent.disabledHooks(), hooks)
+    assert.isTrue(await agent.hooks.enable(hooks[0]?.id ?? ""))
+    assert.deepStrictEqual(await agent.disabledHooks(), [])
+  })
+
   it("registers hooks, and switches them off", async () => {
     await using agent = createAgent(
       script(ScriptedProvider.text("1"), ScriptedProvider.text("2"), ScriptedProvider.text("3"))
