@@ -1,0 +1,26 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import type { Trip } from "./trip.ts"
+
+/** What the core may cost, as `trip.ts` counts it. A change may lower these and raise none. */
+const bounds: Readonly<Record<string, Trip>> = {
+  make: { files: 23, functions: 69, calls: 75 },
+  tool: { files: 65, functions: 465, calls: 1_981 },
+  heard: { files: 65, functions: 470, calls: 2_144 },
+  text: { files: 51, functions: 335, calls: 937 }
+}
+
+describe("the way of a prompt", () => {
+  it("passes no more files, functions and calls of the core than the bounds allow", () => {
+    const output = execFileSync(
+      process.execPath,
+      ["--conditions", "effect-agent-source", "--no-warnings", "test/bench/trip.ts"],
+      { encoding: "utf8" }
+    )
+    const trips: Readonly<Record<string, Trip>> = JSON.parse(output)
+    assert.deepStrictEqual(Object.keys(trips).sort(), Object.keys(bounds).sort())
+    for (const [name, bound] of Object.entries(bounds))
+      for (const part of ["files", "functions", "calls"] as const)
+        assert.isAtMost(trips[name]?.[part] ?? Infinity, bound[part], `${part} of ${name}`)
+  })
+})
