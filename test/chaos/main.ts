@@ -20,6 +20,7 @@ import { server } from "./server.ts"
 import { sessions } from "./sessions.ts"
 import { slow } from "./slow.ts"
 import { soak } from "./soak.ts"
+import { storm } from "./storm.ts"
 import { wire } from "./wire.ts"
 
 /** A new kind is one more line here. */
@@ -39,6 +40,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["sessions", sessions],
   ["slow", slow],
   ["soak", soak],
+  ["storm", storm],
   ["wire", wire]
 ])
 
