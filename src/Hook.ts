@@ -36,11 +36,12 @@ import type { EventError } from "./internal/failureReason.ts"
 import { constructor, type HookOf, toolConstructor } from "./internal/hookConstructor.ts"
 import { messages, modelMessages, toolResult } from "./internal/hookOutput.ts"
 import { Assistant, type Message, type ModelMessage } from "./Message.ts"
-import type { ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
+import type { MessageId, ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import { ModelOptions, Patch, type RunOptions, ThinkingLevel } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 import type * as Tool from "./Tool.ts"
+import type { Usage } from "./Usage.ts"
 
 export type { Bound, HookOf, Options } from "./internal/hookConstructor.ts"
 
@@ -164,6 +165,48 @@ export interface AfterTurnInput extends TurnInput {
   readonly toolResults: ReadonlyArray<ToolResult>
   /** The messages that this run added so far. */
   readonly newMessages: ReadonlyArray<Message>
+}
+
+/**
+ * The input of hooks that run before a compaction.
+ *
+ * **Details**
+ *
+ * `turn` is 0 in `agent.compact`, which takes no turn.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface BeforeCompactionInput extends TurnInput {
+  /** The cause: the size of the next request, a request that the provider refused, or a call of `agent.compact`. */
+  readonly reason: "threshold" | "overflow" | "manual"
+  /** The tokens of the request without the compaction, measured or estimated. */
+  readonly tokensBefore: number
+  /** Instructions of the application for the summary. Default: none. */
+  readonly instructions?: string
+}
+
+/**
+ * The input of hooks that run after a compaction.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface AfterCompactionInput extends BeforeCompactionInput {
+  /** The summary. */
+  readonly summary: string
+  /** The id of the first message that requests keep after the summary. */
+  readonly firstKept: MessageId
+  /** The id in the event `Compaction`. */
+  readonly entryId: string
+  /** The number of messages of the transcript that the summary stands for. */
+  readonly summarized: number
+  /** The tokens of the request with the compaction, measured or estimated. */
+  readonly tokensAfter: number
+  /** The tokens of the model calls that made the summary. Default: none. */
+  readonly usage?: Usage
+  /** Milliseconds that the summary took. */
+  readonly durationMs: number
 }
 
 /**
@@ -354,6 +397,13 @@ export interface Points {
     input: TurnInput & { readonly message: Assistant; readonly durationMs: number },
     output: void
   ]
+  /** Before each compaction. Takes whether to skip it, and the reason. */
+  readonly beforeCompaction: [
+    input: BeforeCompactionInput,
+    output: { readonly skip: boolean; readonly reason?: string }
+  ]
+  /** After each compaction that was carried out. Takes nothing. */
+  readonly afterCompaction: [input: AfterCompactionInput, output: void]
   /** Before each tool call. */
   readonly beforeTool: [input: ToolInput, output: ChangeParams | BlockTool | SkipTool]
   /** Before each tool call that no `beforeTool` hook refused. */
@@ -487,6 +537,8 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
     Schema.Struct({ skip: Schema.Boolean, reason })
   ),
   afterModel: point("observer", Schema.Void),
+  beforeCompaction: point("observer", Schema.Struct({ skip: Schema.Boolean, reason })),
+  afterCompaction: point("observer", Schema.Void),
   beforeTool: point(
     "guard",
     Schema.Struct({ params: optional(Schema.Json) }),
@@ -784,6 +836,83 @@ export const beforeModel = at("beforeModel")
  * @category hooks
  */
 export const afterModel = at("afterModel")
+
+/**
+ * Makes a hook that runs before each compaction, and may skip it.
+ *
+ * **Details**
+ *
+ * The first hook that returns `skip: true` decides. The run then sends the conversation as it is, and calls the hook again before the
+ * next request that is too long. A run whose request the provider refused as too long fails with that error, and `agent.compact` fails
+ * with `CompactionFailed`. A `ContextManager` writes the summary: `Compaction.layer` of `effect-agent/context` takes a prompt.
+ *
+ * **Example** (Compacting by hand alone)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { Compaction } from "effect-agent/context"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.beforeCompaction(({ reason, tokensBefore }) => {
+ *   console.log(reason, tokensBefore > 1_000)
+ *   return Effect.succeed({ skip: reason !== "manual" })
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.prompt("Write x")
+ *   yield* agent.prompt("And now?")
+ *   const { status } = yield* agent.compact()
+ *   console.log(status)
+ * }).pipe(Effect.scoped, Effect.provide(Compaction.layer({ contextWindow: 1_000, keepRecent: 100 })))
+ *
+ * const script = ["x".repeat(4_000), "done", "It wrote x."].map((text) => ScriptedProvider.text(text))
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => threshold true
+ * // => manual true
+ * // => compacted
+ * ```
+ *
+ * @since 0.2.0
+ * @category hooks
+ */
+export const beforeCompaction = at("beforeCompaction")
+
+/**
+ * Makes a hook that runs after each compaction.
+ *
+ * **Details**
+ *
+ * It does not run for a compaction that failed, which the event `Compaction` names, or that a `beforeCompaction` hook skipped.
+ *
+ * **Example** (Keeping summaries)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { Compaction } from "effect-agent/context"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.afterCompaction(({ summarized, summary, tokensAfter, tokensBefore }) =>
+ *   Effect.sync(() => console.log(summary, summarized, tokensAfter < tokensBefore))
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.prompt("Write x")
+ *   yield* agent.prompt("And now?")
+ * }).pipe(Effect.scoped, Effect.provide(Compaction.layer({ contextWindow: 1_000, keepRecent: 100 })))
+ *
+ * const script = ["x".repeat(4_000), "It wrote x.", "done"].map((text) => ScriptedProvider.text(text))
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => It wrote x. 1 true
+ * ```
+ *
+ * @since 0.2.0
+ * @category hooks
+ */
+export const afterCompaction = at("afterCompaction")
 
 /**
  * Makes a guard that runs before a tool call: it may change the params, block the call, or stand in for the tool.

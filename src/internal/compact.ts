@@ -12,6 +12,7 @@ import { type Compacted, ContextManager, type Plan, type Trigger } from "../Cont
 import * as CompactionFailure from "./compactionFailure.ts"
 import type { ByHand, Entry } from "./compactions.ts"
 import { CompactionFailed, type FailureReason } from "./failureReason.ts"
+import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import { makeId } from "../Message.ts"
 import { Provider } from "../Provider.ts"
@@ -82,14 +83,18 @@ const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined, St
 /** The members of a compaction that later requests need. */
 const lasting = ["summary", "firstKept", "summarizesFirst"] as const
 
-/** Publishes the start and the end of a compaction, and keeps it. Fails if it failed, which is published then. */
+/** Publishes the start and the end of a compaction, and keeps it. Fails if a hook skipped it, and if it failed, which is published. */
 const carriedOut = Effect.fnUntraced(function* (
   run: Run,
   trigger: Trigger,
   { summarize, tokensBefore }: Plan
 ): Effect.fn.Return<Entry, FailureReason | Stopped> {
   const reason = trigger.reason === "refusal" ? "overflow" : trigger.reason
+  const instructions = trigger.reason === "manual" ? trigger.instructions : undefined
+  const asked = { reason, tokensBefore, ...(instructions === undefined ? {} : { instructions }) }
+  yield* beforeCompaction(run, asked)
   const about = { _tag: "Compaction", reason, tokensBefore } as const
+  const startedAt = run.elapsed
   run.emit({ ...about, status: "start" })
   yield* run.delivered
   const exit = yield* Effect.exit(
@@ -113,7 +118,32 @@ const carriedOut = Effect.fnUntraced(function* (
   run.spent.add(usage, false)
   run.emit({ ...about, status: "end", tokensAfter, entryId, ...usageOf(usage) })
   yield* run.delivered
+  const durationMs = run.elapsed - startedAt
+  yield* run.ask("afterCompaction", () => {
+    const { compaction, messages } = run.conversation
+    const { dropped: summarized } = Transcript.compacted(messages, compaction)
+    const made = Struct.pick(entry, ["summary", "firstKept", "entryId", "tokensAfter"])
+    return { ...run.turnInput, ...asked, ...made, summarized, durationMs, ...usageOf(usage) }
+  })
   return entry
+})
+
+/** Asks the hooks before a compaction. Fails if one skips it. */
+const beforeCompaction = Effect.fnUntraced(function* (
+  run: Run,
+  asked: Omit<Hook.BeforeCompactionInput, keyof Hook.TurnInput>
+): Effect.fn.Return<void, FailureReason | Stopped> {
+  let detail: string | undefined
+  yield* run.ask(
+    "beforeCompaction",
+    () => ({ ...run.turnInput, ...asked }),
+    ({ reason = "a beforeCompaction hook skipped it", skip }) => {
+      if (!skip) return "next"
+      detail = reason
+      return "stop"
+    }
+  )
+  if (detail !== undefined) return yield* new CompactionFailed({ detail })
 })
 
 /** Writes a compaction to the session, and keeps it: later requests of the run and of its agent start from it. */

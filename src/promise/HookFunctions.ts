@@ -42,7 +42,7 @@ export type HookFunction<P extends Hook.Point, Other = never> = (
  *
  * **Gotchas**
  *
- * Inputs are those of the point. So are outputs, and under the names of oneringai a hook may return `HookReturns` too.
+ * Inputs are those of the point. So are outputs, and under the names of oneringai and pi a hook may return `HookReturns` too.
  *
  * @category models
  * @since 0.2.0
@@ -64,6 +64,10 @@ export interface HookAliases {
   readonly "after:tool": "afterTool"
   /** Of oneringai. */
   readonly "pause:check": "pauseCheck"
+  /** Of pi. */
+  readonly session_before_compact: "beforeCompaction"
+  /** Of pi. */
+  readonly session_compact: "afterCompaction"
   /** Of Karl. */
   readonly "pre-task": "beforeExecution"
   /** Of Karl. */
@@ -109,7 +113,7 @@ export type HookFunctions = {
  *
  * **Details**
  *
- * Under a name of oneringai it may return as there: see `HookReturns`.
+ * Under a name of oneringai or pi it may return as there: see `HookReturns`.
  *
  * @category models
  * @since 0.2.0
@@ -134,6 +138,10 @@ const points = {
   pauseCheck: (run: HookFunction<"pauseCheck">, named: Named) => Hook.pauseCheck(effectful(run), named),
   beforeModel: (run: HookFunction<"beforeModel">, named: Named) => Hook.beforeModel(effectful(run), named),
   afterModel: (run: HookFunction<"afterModel">, named: Named) => Hook.afterModel(effectful(run), named),
+  beforeCompaction: (run: HookFunction<"beforeCompaction">, named: Named) =>
+    Hook.beforeCompaction(effectful(run), named),
+  afterCompaction: (run: HookFunction<"afterCompaction">, named: Named) =>
+    Hook.afterCompaction(effectful(run), named),
   beforeTool: (run: HookFunction<"beforeTool">, named: Named) => Hook.beforeTool(effectful(run), named),
   approveTool: (run: HookFunction<"approveTool">, named: Named) => Hook.approveTool(effectful(run), named),
   afterTool: (run: HookFunction<"afterTool">, named: Named) => Hook.afterTool(effectful(run), named),
@@ -159,6 +167,8 @@ const making: Making = {
   "approve:tool": (run, named) => Hook.approveTool(converted(run, Returns.ofApproval), named),
   "after:tool": (run, named) => Hook.afterTool(converted(run, Returns.ofResult), named),
   "pause:check": points.pauseCheck,
+  session_before_compact: (run, named) => Hook.beforeCompaction(converted(run, Returns.ofCompaction), named),
+  session_compact: points.afterCompaction,
   "pre-task": points.beforeExecution,
   "post-task": points.afterExecution,
   "pre-tool": points.beforeTool,

@@ -1,5 +1,5 @@
 /**
- * The returns of oneringai's hooks, as those of this library.
+ * The returns of the hooks of oneringai and pi, as those of this library.
  */
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -76,7 +76,18 @@ export interface ToolResultModification {
 }
 
 /**
- * The returns that hooks of oneringai have beside those of their point, by the names of the hooks.
+ * The return of a `session_before_compact` hook of pi.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CompactionVerdict {
+  /** Whether the run skips the compaction. Default: `false`. */
+  readonly cancel?: boolean
+}
+
+/**
+ * The returns that hooks of oneringai and pi have beside those of their point, by the names of the hooks.
  *
  * @category models
  * @since 0.2.0
@@ -90,6 +101,8 @@ export interface HookReturns {
   readonly "approve:tool": ApprovalResult
   /** Changes the result, or has the tool run again. */
   readonly "after:tool": ToolResultModification
+  /** Skips the compaction. */
+  readonly session_before_compact: CompactionVerdict
 }
 
 const has =
@@ -100,6 +113,8 @@ const has =
 const isLlm = has<LlmModification>("modified")
 const isTool = has<ToolModification>("modified", "mockResult")
 const isApproval = has<ApprovalResult>("modifiedArgs")
+const isVerdict = (returned: unknown): returned is CompactionVerdict =>
+  Predicate.isObject(returned) && !Object.hasOwn(returned, "skip")
 const isResult = has<ToolResultModification>("modified", "reason")
 
 export const ofModel = (
@@ -151,4 +166,12 @@ export const ofResult = (
   const rendered = Tool.render(content)
   const failed = rendered.isError === undefined ? {} : { isError: rendered.isError }
   return { ...others, content: rendered.content, ...failed }
+}
+
+export const ofCompaction = (
+  returned: Hook.Output<"beforeCompaction"> | CompactionVerdict | void
+): Hook.Output<"beforeCompaction"> | void => {
+  if (!isVerdict(returned)) return returned
+  const { cancel = false, ...others } = returned
+  return { ...others, skip: cancel }
 }

@@ -18,6 +18,7 @@ export type {
 } from "./HookFunctions.ts"
 export type {
   ApprovalResult,
+  CompactionVerdict,
   HookReturns,
   LlmModification,
   ToolModification,

@@ -3,17 +3,20 @@ import { Effect, Exit, Fiber, Latch, Layer } from "effect"
 import {
   Agent,
   ContextManager,
+  Hook,
   Loop,
   Message,
   Prices,
+  ProviderError,
   RunFailed,
   ToolRegistry,
   Transcript,
   Usage
 } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
 import * as Invariants from "./invariants.ts"
-import { agent, ofTag, play, range, reasonOf, say, tags, texts } from "./play.ts"
+import { agent, ofTag, play, range, reasonOf, say, settle, tags, texts } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const long = "x".repeat(4_000)
@@ -498,6 +501,175 @@ describe("Compaction", () => {
         yield* script.agent.cancel()
         assert.deepInclude(yield* Fiber.join(compacting), { status: "cancelled" })
         assert.deepStrictEqual(Invariants.broken(script.events), [])
+      })
+    )
+  })
+
+  describe("hooks around it", () => {
+    const steps = (seen: Array<unknown>) => [
+      Hook.beforeCompaction((input) => Effect.sync(() => void seen.push(["before", input]))),
+      Hook.afterCompaction((input) => Effect.sync(() => void seen.push(["after", input])))
+    ]
+
+    it.effect("get its reason, its tokens and the messages, then its summary and its counts (row 135)", () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        const slow = Effect.delay(
+          Effect.succeed({
+            summary: "They talked.",
+            firstKept: history[4]?.id ?? "",
+            tokensAfter: 7,
+            usage: asked
+          }),
+          "2 seconds"
+        )
+        const { layer } = manager(["threshold"], slow)
+        const script = yield* agent([done], {
+          messages: history,
+          system: "Be brief.",
+          tools: [say("a")],
+          hooks: steps(seen)
+        }).pipe(Effect.provide(layer))
+        yield* script.agent.subscribe((event) =>
+          Effect.sync(() => event._tag === "Compaction" && void seen.push([event.status, event.entryId]))
+        )
+        const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+        yield* settle()
+        yield* TestClock.adjust("2 seconds")
+        const { runId } = yield* Fiber.join(run)
+        const [before, start, end, after] = seen.map((step) => (Array.isArray(step) ? step : []))
+        const common = {
+          runId,
+          turn: 1,
+          model: "m",
+          system: "Be brief.",
+          reason: "threshold",
+          tokensBefore: 100
+        }
+        assert.deepInclude(before?.[1], common)
+        assert.notProperty(before?.[1], "instructions")
+        assert.strictEqual(before?.[1].messages.length, 7)
+        assert.strictEqual(before?.[1].tools.length, 1)
+        assert.deepInclude(after?.[1], {
+          ...common,
+          summary: "They talked.",
+          firstKept: history[4]?.id,
+          entryId: end?.[1],
+          summarized: 3,
+          tokensAfter: 7,
+          usage: asked,
+          durationMs: 2_000
+        })
+        assert.deepStrictEqual(
+          [before?.[0], start?.[0], end?.[0], after?.[0]],
+          ["before", "start", "end", "after"]
+        )
+      })
+    )
+
+    it.effect("skip it: the request has the whole conversation, and the next one asks again (row 135)", () =>
+      Effect.gen(function* () {
+        const { layer } = manager(["threshold"])
+        const turns: Array<string> = []
+        const hooks = [
+          Hook.beforeCompaction(({ turn }) =>
+            Effect.sync(() => {
+              turns.push(`first ${turn}`)
+              return { skip: turn === 1, reason: "not now" }
+            })
+          ),
+          Hook.beforeCompaction(({ turn }) => Effect.sync(() => void turns.push(`second ${turn}`))),
+          Hook.afterCompaction(({ turn }) => Effect.sync(() => void turns.push(`after ${turn}`)))
+        ]
+        const { events, requests, view } = yield* play([ScriptedProvider.toolCall("a", {}), done], {
+          messages: history,
+          layer,
+          hooks,
+          tools: [say("a")]
+        })
+        assert.deepStrictEqual(turns, ["first 1", "first 2", "second 2", "after 2"])
+        assert.strictEqual(requests[0]?.messages.length, 7)
+        assert.strictEqual(sent(requests[1]?.messages)[1], "They talked.")
+        assert.deepStrictEqual(compactions(events), ["threshold start", "threshold end"])
+        assert.strictEqual(view.status, "completed")
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      })
+    )
+
+    it.effect("skip it where the run cannot do without: it fails with the error that it has (row 135)", () =>
+      Effect.gen(function* () {
+        const seen: Array<Hook.Input<"beforeCompaction">> = []
+        const skip = Hook.beforeCompaction((input) =>
+          Effect.sync(() => {
+            seen.push(input)
+            return { skip: true, reason: "the notes are not saved" }
+          })
+        )
+        const { layer } = manager(["overflow", "manual"])
+        const overflow = ScriptedProvider.fail(new ProviderError.ContextOverflow({ detail: "too long" }))
+        const played = yield* play([overflow], { messages: history, layer, hooks: [skip] })
+        const reason = reasonOf(played.exit)
+        assert.strictEqual(reason?._tag === "ProviderError" && reason.reason._tag, "ContextOverflow")
+        assert.deepStrictEqual(compactions(played.events), [])
+        const script = yield* agent([], { messages: history, hooks: [skip] }).pipe(Effect.provide(layer))
+        const failure = yield* Effect.flip(script.agent.compact("Keep the names."))
+        assert.include(failure.message, "the notes are not saved")
+        assert.deepNestedInclude(failure, { _tag: "RunFailed", "reason._tag": "CompactionFailed" })
+        assert.deepStrictEqual(
+          seen.map(({ instructions, reason, turn }) => [reason, turn, instructions]),
+          [
+            ["overflow", 1, undefined],
+            ["manual", 0, "Keep the names."]
+          ]
+        )
+        assert.deepStrictEqual(Invariants.broken(script.events), [])
+      })
+    )
+
+    it.effect("are observers: one that fails changes nothing, or fails the run in mode fail (row 135)", () =>
+      Effect.gen(function* () {
+        const { layer } = manager(["threshold"])
+        for (const make of [Hook.beforeCompaction, Hook.afterCompaction]) {
+          const hook = make(() => Effect.fail("offline"))
+          const warned = yield* play([done], { messages: history, layer, hooks: [hook] })
+          assert.deepInclude(ofTag(warned.events, "HookError")[0], { hook: hook.point, error: "offline" })
+          assert.deepStrictEqual(compactions(warned.events), ["threshold start", "threshold end"])
+          assert.strictEqual(warned.view.status, "completed")
+          const options = { hookFailureMode: "fail" } as const
+          const failed = yield* play([done], { messages: history, layer, hooks: [hook], options })
+          assert.deepInclude(reasonOf(failed.exit), { _tag: "HookFailed", hook: hook.point })
+          assert.deepStrictEqual(Invariants.broken(failed.events), [])
+        }
+      })
+    )
+
+    it.effect("are not called where none is due, nor after one that failed (row 135)", () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        yield* play([done], { messages: history, layer: manager([]).layer, hooks: steps(seen) })
+        assert.deepStrictEqual(seen, [])
+        const { layer } = manager(["threshold"], Effect.fail("no luck"))
+        yield* play([done], { messages: history, layer, hooks: steps(seen) })
+        assert.strictEqual(seen.length, 1)
+      })
+    )
+
+    it.effect("do not keep a cancel waiting", () =>
+      Effect.gen(function* () {
+        const { layer } = manager(["threshold"])
+        for (const make of [Hook.beforeCompaction, Hook.afterCompaction]) {
+          const began = yield* Latch.make(false)
+          const hook = make(() => Effect.andThen(began.open, Effect.never))
+          const script = yield* agent([done], { messages: history, hooks: [hook] }).pipe(
+            Effect.provide(layer)
+          )
+          const run = yield* script.agent.start("hi")
+          yield* began.await
+          yield* settle()
+          yield* run.cancel()
+          assert.strictEqual((yield* run.result).status, "cancelled")
+          assert.deepStrictEqual(Invariants.broken(script.events), [])
+        }
       })
     )
   })

@@ -1,6 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Schema, type Scope } from "effect"
-import { Agent, Hook, HookManager, Loop, type Provider, ToolRegistry } from "effect-agent"
+import {
+  Agent,
+  ContextManager,
+  Hook,
+  HookManager,
+  Loop,
+  Message,
+  type Provider,
+  ToolRegistry
+} from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { agent, echo, hookAt, ofTag, outcomes, play, reasonOf, resultTexts, say, status } from "./play.ts"
 
@@ -413,11 +422,20 @@ describe("the name of a hook", () => {
   )
 })
 
+/** Puts a summary in place of the messages before the prompt. */
+const compactingOnce = Layer.succeed(ContextManager.ContextManager, {
+  view: (messages) => Effect.succeed({ messages, dropped: 0, reason: "window" }),
+  compact: ({ compaction, messages }) => {
+    const summarize = Effect.succeed({ summary: "x", firstKept: messages.at(-1)?.id ?? "", tokensAfter: 1 })
+    return Effect.succeed(compaction === undefined ? { tokensBefore: 1_000, summarize } : undefined)
+  }
+})
+
 describe("each point", () => {
   const constructors: Readonly<Record<string, unknown>> = Hook
 
   it("has a constructor of its name", () => {
-    assert.strictEqual(Object.keys(Hook.points).length, 15)
+    assert.strictEqual(Object.keys(Hook.points).length, 17)
     for (const point of Object.keys(Hook.points)) assert.isFunction(constructors[point], point)
   })
 
@@ -428,6 +446,8 @@ describe("each point", () => {
       const points = Object.keys(Hook.points).filter(isPoint)
       yield* play([call("act"), call("unknown"), done], {
         tools: [say("act")],
+        messages: [Message.user("one"), Message.assistant("x".repeat(1_000))],
+        layer: compactingOnce,
         hooks: points.map((point) => hookAt(point, () => Effect.sync(() => void called.add(point))))
       })
       assert.sameMembers([...called], points)

@@ -1,6 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Agent, type AgentEvent, Hook, Message, RunFailed, Tool } from "effect-agent"
+import { Compaction } from "effect-agent/context"
 import { createAgent, type HookFunctions } from "effect-agent/promise"
 import { ScriptedProvider } from "effect-agent/testing"
 
@@ -54,8 +55,36 @@ describe("hooks as functions", () => {
     const hooks = Object.fromEntries(Object.keys(Hook.points).map((point) => [point, noted(point)]))
     await using agent = calling({ ...hooks, afterTool: () => Promise.reject(new Error("broken")) })
     await agent.prompt("Hi")
-    const others = Object.keys(Hook.points).filter((point) => point !== "afterTool" && point !== "onError")
+    const others = Object.keys(Hook.points).filter((point) => !/afterTool|onError|Compaction/.test(point))
     assert.includeMembers(called, others)
+  })
+
+  it("are called around a compaction, under the names of pi too (row 135)", async () => {
+    const called: Array<unknown> = []
+    const statusWith = async (hooks: HookFunctions) => {
+      await using agent = createAgent({
+        ...script(ScriptedProvider.text("It wrote x.")),
+        messages: [Message.user("Write x"), Message.assistant("x".repeat(4_000)), Message.user("And y")],
+        layer: Compaction.layer({ keepRecent: 100 }),
+        hooks
+      })
+      return await agent.compact().then(({ status }) => status, String)
+    }
+    const noted: HookFunctions = {
+      beforeCompaction: ({ reason }) => void called.push(reason),
+      session_before_compact: ({ tokensBefore }) => {
+        called.push(tokensBefore > 1_000)
+        return {}
+      },
+      afterCompaction: async ({ summary }) => void called.push(summary),
+      session_compact: ({ summarized }) => void called.push(summarized)
+    }
+    assert.strictEqual(await statusWith(noted), "compacted")
+    assert.deepStrictEqual(called, ["manual", true, "It wrote x.", 1])
+    const skipped = /a beforeCompaction hook skipped it/
+    assert.match(await statusWith({ session_before_compact: () => ({ cancel: true }) }), skipped)
+    assert.match(await statusWith({ session_before_compact: async () => ({ skip: true }) }), skipped)
+    assert.strictEqual(await statusWith({ session_before_compact: () => ({ cancel: false }) }), "compacted")
   })
 
   it("run in order where a point has several", async () => {
