@@ -46,9 +46,11 @@ export interface Service {
    * Plans a compaction; `undefined` if none is due, or nothing is left to compact. Default: none, so that no run compacts.
    *
    * The run asks before each request (`"threshold"`), and once in a turn after the provider has failed with `ContextOverflow`
-   * (`"overflow"`), or refused the request in words that name no part of it (`"refusal"`); `agent.compact` asks by hand (`"manual"`). The run then carries out the plan and continues from its summary. If
-   * that fails after a `ContextOverflow`, the run fails with that error; else it continues without it, and ignores plans for a
-   * threshold until `tokensBefore` has grown by a tenth.
+   * (`"overflow"`), or refused the request in words that name no part of it (`"refusal"`); `agent.compact` asks by hand (`"manual"`). The
+   * run also asks (`"overflow"` with `size`) after an answer to a request larger than the `contextWindow` in `Prices`, and keeps that
+   * answer if no compaction makes the request shorter. The run then carries out the plan and continues from its summary. If that fails
+   * after a `ContextOverflow`, the run fails with that error; else it continues without it, and ignores plans for a threshold until
+   * `tokensBefore` has grown by a tenth.
    */
   readonly compact?: (
     conversation: Conversation,
@@ -88,8 +90,10 @@ export type Trigger =
   | { readonly reason: "threshold" }
   | {
       readonly reason: "overflow"
-      /** The most tokens of a request, as the provider named them. Default: it named none. */
+      /** The most tokens of a request, as the provider named them, or as `Prices` has them. Default: not known. */
       readonly limit?: number
+      /** The tokens of a request that the provider answered, although they exceed `limit`. Default: it refused the request. */
+      readonly size?: number
     }
   /** The provider refused the request in words that name no part of it: the conversation may be too long. */
   | { readonly reason: "refusal" }

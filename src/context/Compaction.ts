@@ -181,7 +181,10 @@ const plan = Effect.fnUntraced(function* (
   const window = yield* Window.of(options.contextWindow, yield* answering(conversation))
   const most = window - (options.reserve ?? Window.reserve(window))
   const { reason } = trigger
-  const isDue = measure.total >= (reason === "threshold" ? most : reason === "refusal" ? window / 2 : 0)
+  // What the application says of the window counts more than the price list.
+  const fits = reason === "overflow" && trigger.size !== undefined && trigger.size <= window
+  const least = reason === "threshold" ? most : reason === "refusal" ? window / 2 : 0
+  const isDue = measure.total >= least && !fits
   const readable = reason === "overflow" ? Math.min(window, trigger.limit ?? Infinity, measure.total) : window
   const keep = keepOf(options, window, measure, trigger)
   const cut = isDue ? Cut.make(messages, compaction, { keep, maxFirst: readable / 2 }, measure.of) : undefined
@@ -190,8 +193,7 @@ const plan = Effect.fnUntraced(function* (
     firstKept: cut.firstKept.id,
     ...(cut.summarizesFirst ? { summarizesFirst: true } : {})
   }
-  const least = yield* measure.after({ summary: "", ...cutAt })
-  const saved = measure.total - least
+  const saved = measure.total - (yield* measure.after({ summary: "", ...cutAt }))
   if (reason === "threshold" ? saved < most * worthwhile : saved <= 0) return undefined
   const summarize = Effect.gen(function* () {
     const summarizer = yield* summarizerOf(options, conversation, readable, measure)

@@ -16,7 +16,7 @@ import type * as ModelGuard from "../ModelGuard.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Protocol, ProviderError } from "../ProviderError.ts"
 import { isOfContent } from "./recovery.ts"
-import { errorOf, Reply } from "./reply.ts"
+import { errorOf, type Excess, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
 import { type Run, Stopped } from "./run.ts"
 import * as Silence from "./silence.ts"
@@ -39,7 +39,9 @@ export const ask = Effect.fnUntraced(function* (
   prepare: Effect.Effect<ModelRequest, Reason>
 ): Effect.fn.Return<Asked> {
   const reply = new Reply(run)
-  const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
+  let exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
+  if (reply.excess !== undefined && Exit.isSuccess(exit))
+    exit = yield* Effect.exit(uncut(reply, reply.excess))
   if (Exit.isFailure(exit)) yield* reply.priceOfRest
   const { note } = reply.reply.start ?? {}
   // The vendor has read the request, although it may not have ended the answer.
@@ -61,13 +63,17 @@ export const ask = Effect.fnUntraced(function* (
 
 /** Publishes the end of the call with the provider's notes, or its failure unless the run was stopped. */
 const announceEnd = (
-  { recovery, reply: { finish, start }, run }: Reply,
+  { excess, recovery, reply: { finish, start }, run }: Reply,
   { durationMs, exit, message }: Asked & { readonly durationMs: number }
 ): void => {
   const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
   if (error instanceof Stopped) return
   if (error !== undefined) return run.emit({ _tag: "ModelCallError", error, willRetry: false })
-  const adjusted = [...recovery.adjusted, ...(start?.adjusted ?? [])]
+  const adjusted = [
+    ...recovery.adjusted,
+    ...(start?.adjusted ?? []),
+    ...(excess === undefined ? [] : [exceeding(excess)])
+  ]
   run.emit({
     _tag: "ModelCallEnd",
     messageId: message.id,
@@ -79,6 +85,23 @@ const announceEnd = (
       Struct.pick(finish, ["responseModel", "unrepresented", "logprobs", "serviceTier", "refusal"]))
   })
 }
+
+const exceeding = ({ limit, size }: Excess): ModelEvent.Adjustment => ({
+  option: "contextWindow",
+  asked: limit,
+  sent: size,
+  reason: "the request has more tokens than the context window in Prices: the vendor may have cut it"
+})
+
+/** Asks again if the vendor may have cut the request and a compaction makes it shorter. Else the answer stays: the price list may be out of date. */
+const uncut = Effect.fnUntraced(function* (reply: Reply, excess: Excess) {
+  const { recovery, run } = reply
+  const trigger = { reason: "overflow", ...excess } as const
+  const shorter = recovery.isFinal ? undefined : yield* Request.shortened(run, trigger)
+  if (shorter === undefined) return
+  reply.retractCut(excess)
+  yield* prepared(reply, shorter)
+})
 
 /**
  * Asks. If the conversation is, or may be, too long for the model, compacts it, once, and asks again. If a compaction is no remedy,

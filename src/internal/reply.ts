@@ -25,6 +25,12 @@ import type { Usage } from "../Usage.ts"
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
 
+/** The tokens of a request, and those of the context window by the price list. */
+export interface Excess {
+  readonly size: number
+  readonly limit: number
+}
+
 export class Reply {
   id: Message.MessageId = Message.makeId()
   readonly timestamp: number
@@ -50,6 +56,8 @@ export class Reply {
   private entry = Budget.nothing
   /** The price of the model that answers, `undefined` until `findPrice` has found it. */
   private price: Price | undefined
+  /** The sizes of a request that the vendor answered although it exceeds the context window: it may have cut it. */
+  excess: Excess | undefined
   /** Ids of its tool calls so far, each with the last number appended to it: vendors repeat ids, or leave them out. */
   private readonly callIds = new Map<string, number>()
 
@@ -128,31 +136,32 @@ export class Reply {
     return Effect.map(run.prices.find(asked), (price) => void (this.price = price ?? this.price))
   })
 
-  /** Adds the cost to the usage of a finished answer. Fails if the vendor has read less than the request. */
-  readonly settle: Effect.Effect<void, ProviderError> = Effect.suspend(() => {
+  /** Adds the cost to the usage of a finished answer. Notes a request that exceeds the context window. */
+  readonly settle: Effect.Effect<void> = Effect.suspend(() => {
     const { finish } = this.reply
     if (finish?.usage === undefined) return Effect.void
     const { usage } = finish
     const isPriced = this.price !== undefined && finish.responseModel === undefined
     const found = usage.cost === undefined && !isPriced ? this.findPrice : Effect.void
-    return Effect.flatMap(found, () => {
-      const priced = this.priced(usage)
-      this.reply.finish = { ...finish, usage: priced }
-      const { contextWindow = Infinity } = this.price ?? {}
-      return usage.input > contextWindow ? this.overflow(priced, contextWindow) : Effect.void
+    return Effect.map(found, () => {
+      this.reply.finish = { ...finish, usage: this.priced(usage) }
+      const { contextWindow: limit = Infinity } = this.price ?? {}
+      // The vendor adds up the requests between the calls of its own tools.
+      const isSum = this.reply.content.some((block) => block?.type === "hostedTool")
+      if (usage.input > limit && !isSum) this.excess = { limit, size: usage.input }
     })
   })
 
-  /** Voids an answer to a request that exceeds the context window, since the vendor has cut the request. */
-  private overflow(usage: Usage, limit: number): Effect.Effect<void, ProviderError> {
-    // The vendor adds up the requests between the calls of its own tools.
-    if (this.reply.content.some((block) => block?.type === "hostedTool")) return Effect.void
-    const { provider } = this
-    this.run.spent.add(usage)
-    this.retract()
-    const detail = `the request has ${usage.input} tokens, and the context window ${limit}`
-    const reason = new ContextOverflow({ detail, limit, size: usage.input })
-    return Effect.fail(new ProviderError({ provider, reason }))
+  /** Voids an answer to a request that the vendor may have cut, for another one to a shorter request. */
+  retractCut({ limit, size }: Excess): void {
+    const detail = `the request has ${size} tokens, and the context window ${limit}`
+    const reason = new ContextOverflow({ detail, limit, size })
+    this.run.spent.add(this.reply.finish?.usage)
+    this.again({
+      attempt: 1,
+      delay: Duration.zero,
+      error: new ProviderError({ provider: this.provider, reason })
+    })
   }
 
   private priced(usage: Usage): Usage {
@@ -245,6 +254,7 @@ export class Reply {
     this.reply = ModelEvent.draft()
     this.size = new AnswerSize()
     this.price = undefined
+    this.excess = undefined
     this.callIds.clear()
   }
 

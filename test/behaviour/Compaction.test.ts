@@ -123,13 +123,8 @@ describe("Compaction", () => {
         messages: history,
         layer: Layer.merge(layer, windowed(100))
       })
-      const failed = yield* play([large], { messages: history, layer: windowed(100) })
-      for (const { exit, view } of [again, failed]) {
-        const reason = reasonOf(exit)
-        assert.strictEqual(reason?._tag === "ProviderError" && reason.reason._tag, "ContextOverflow")
-        assert.include(reason?.message, "the request has 120 tokens, and the context window 100")
-        assert.strictEqual(texts(view.messages).at(-1), "")
-      }
+      assert.deepStrictEqual(compactions(again.events), ["overflow start", "overflow end"])
+      assert.strictEqual(texts(again.view.messages).at(-1), "cut")
 
       for (const contextWindow of [120, undefined]) {
         const { exit, view } = yield* play([large], { messages: history, layer: windowed(contextWindow) })
@@ -144,6 +139,29 @@ describe("Compaction", () => {
       const added = yield* play([searched], { layer: windowed(100) })
       assert.strictEqual(texts(added.view.messages).at(-1), "found")
     })
+  )
+
+  it.effect(
+    "keeps an answer to a request larger than the price list says where nothing compacts, and reports it",
+    () =>
+      Effect.gen(function* () {
+        const layer = Prices.layer({ m: { input: 1, output: 1, contextWindow: 100 } })
+        const broken = manager(["overflow"], Effect.fail("no summary"))
+        const large = ScriptedProvider.text("whole", { usage: { input: 120, output: 1 } })
+        for (const managing of [Layer.empty, manager([]).layer, broken.layer]) {
+          const { events, exit, view } = yield* play([large], {
+            messages: history,
+            layer: Layer.merge(managing, layer)
+          })
+          assert.isTrue(Exit.isSuccess(exit))
+          assert.strictEqual(texts(view.messages).at(-1), "whole")
+          assert.deepStrictEqual(ofTag(events, "MessageRetracted"), [])
+          const [note] = ofTag(events, "ModelCallEnd")[0]?.adjusted ?? []
+          assert.deepInclude(note, { option: "contextWindow", asked: 100, sent: 120 })
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        }
+        assert.deepInclude(broken.calls.at(-1), { reason: "overflow", limit: 100, size: 120 })
+      })
   )
 
   it.effect("counts in the usage of the run and in its report, and in no turn", () =>

@@ -300,6 +300,29 @@ describe("Compaction", () => {
         })
     )
 
+    it.effect.each([
+      [undefined, "A short summary."],
+      [50_000, "a0 xxxxxxxxxxxxx"]
+    ] as const)(
+      "follows an answer to a request larger than the price list says, unless the window %s that it was given is larger",
+      ([contextWindow, second]) =>
+        Effect.gen(function* () {
+          const large = ScriptedProvider.text("taken", { usage: { input: 20_000, output: 1 } })
+          const script = contextWindow === undefined ? [large, short, short, done] : [large]
+          const { events, exit, requests } = yield* play(script, {
+            messages: talk(4),
+            layer: Layer.merge(
+              Compaction.layer(contextWindow === undefined ? {} : { contextWindow }),
+              Prices.layer({ m: { input: 1, output: 1, contextWindow: 12_000 } })
+            )
+          })
+          assert.isTrue(Exit.isSuccess(exit))
+          assert.strictEqual(sent(requests.at(-1))[1], second)
+          assert.strictEqual(compactions(events).length, contextWindow === undefined ? 2 : 0)
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        })
+    )
+
     it.effect("summarizes a first message too that fills more than half of the window, from then on", () =>
       Effect.gen(function* () {
         const size = ({ messages }: Provider.ModelRequest) => texts(messages).join("").length / 4
