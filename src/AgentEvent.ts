@@ -901,6 +901,24 @@ export const accumulateText = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Str
   )
 
 /**
+ * The part of a run that is under way.
+ *
+ * **Details**
+ *
+ * - `"idle"`: there is no run.
+ * - `"model"`: the run starts, makes a request, or reads an answer.
+ * - `"tools"`: tool calls run, or wait for a person.
+ * - `"paused"`: the run waits for `agent.resume`.
+ * - `"recovering"`: a model call failed, and the run waits to try again, until the next answer begins.
+ * - `"compacting"`: the run makes a summary of older messages.
+ * - `"finalizing"`: the last turn is over, or the run was cancelled or failed. The last hooks run, and may start another turn.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Phase = "idle" | "model" | "tools" | "paused" | "recovering" | "compacting" | "finalizing"
+
+/**
  * The state of a run after some of its events.
  *
  * **When to use**
@@ -918,7 +936,7 @@ export interface View {
   /** The answer that is not complete yet; {@link partial} makes a message of it. */
   readonly open: OpenAnswer | undefined
   /** The part of the run that is under way. */
-  readonly phase: "idle" | "model" | "tools" | "paused"
+  readonly phase: Phase
   /** The ids of the tool calls that have started and not ended. */
   readonly pendingToolCalls: ReadonlySet<string>
   /** The message of the last failure, or `undefined`. */
@@ -1014,7 +1032,8 @@ export const fold = (view: View, event: AgentEvent): View => {
       return { ...initial(view.messages), runId: event.runId, phase: "model" }
     case "MessageStart": {
       const { messageId: id, role, timestamp } = event
-      return role === "assistant" ? { ...view, open: { id, timestamp, reply: ModelEvent.emptyReply } } : view
+      const next = progressed(view, event)
+      return role === "assistant" ? { ...next, open: { id, timestamp, reply: ModelEvent.emptyReply } } : next
     }
     case "MessageDelta":
       return view.open?.id === event.messageId
@@ -1047,6 +1066,21 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
       return { ...state, phase: state.pendingToolCalls.size > 0 ? "tools" : "model" }
     case "TurnStart":
       return { ...state, phase: "model" }
+    case "TurnEnd":
+      if (event.toolsContinue) return state
+      // Calls in the background may be under way.
+      return { ...state, phase: isEmpty(state.pendingToolCalls) ? "finalizing" : "tools" }
+    case "RunRetry":
+    case "ModelCallRetry":
+      return { ...state, phase: "recovering" }
+    case "Compaction":
+      return { ...state, phase: event.status === "start" ? "compacting" : "model" }
+    case "RunCancelled":
+    case "RunError":
+    case "LimitReached":
+      return { ...state, phase: "finalizing" }
+    case "MessageStart":
+      return state.phase === "recovering" && event.role === "assistant" ? { ...state, phase: "model" } : state
     case "MessageEnd": {
       const { message } = event
       const failed = message.role === "assistant" ? message.errorMessage : undefined
@@ -1055,7 +1089,8 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
     case "ToolExecutionStart":
       return {
         ...state,
-        phase: "tools",
+        // A call that a cancel found before its start ends at once.
+        phase: state.phase === "finalizing" ? state.phase : "tools",
         pendingToolCalls: from(state.pendingToolCalls).with(event.toolCallId)
       }
     case "ToolExecutionEnd":
@@ -1066,6 +1101,8 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
       return state
   }
 }
+
+const isEmpty = (ids: ReadonlySet<string>): boolean => ids === CallSet.empty || ids.size === 0
 
 const error = (lastError: string | undefined) => (lastError === undefined ? undefined : { lastError })
 

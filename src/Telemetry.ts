@@ -13,6 +13,8 @@
  *   `gen_ai.output.type`, `gen_ai.tool.*`, `server.address`, `server.port` and `error.type`. Additions to the conventions:
  *   `effect_agent.run.id`, `effect_agent.run.status`, `effect_agent.run.turns`, `effect_agent.turn`, `effect_agent.usage.cost`,
  *   `effect_agent.tool.outcome`, `effect_agent.tool.trust` and, in the background, `effect_agent.tool.background`.
+ * - Each phase of a run that begins is an event `effect_agent.phase` of the span of the run, with the attribute `effect_agent.run.phase`:
+ *   see `AgentEvent.Phase`.
  * - Each attempt that a retry follows is an event `effect_agent.retry` of the span of its model call.
  * - `error.type` is the tag of the error: that of the reason of a `ProviderError`, such as `RateLimited`, and the outcome of a tool call,
  *   such as `timeout`. The span is an error then. Cancelled work has the type `cancelled`, and its span is no error.

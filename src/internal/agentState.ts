@@ -6,7 +6,7 @@ import * as PubSub from "effect/PubSub"
 import type * as Stream from "effect/Stream"
 import type * as Take from "effect/Take"
 import { CallSet } from "./callSet.ts"
-import { type AgentEvent, progressed, type View } from "../AgentEvent.ts"
+import { type AgentEvent, type Phase, progressed } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { Team } from "./team.ts"
@@ -26,7 +26,7 @@ export interface AgentState {
   /** The transcript, oldest message first. */
   readonly messages: ReadonlyArray<Message.Message>
   /** The activity of the current run. `"idle"` if there is none and subscribers have received all events of the last one. */
-  readonly phase: View["phase"]
+  readonly phase: Phase
   /** The ids of the tool calls that have begun and not ended. */
   readonly pendingToolCalls: ReadonlySet<string>
   /** The summary from which requests start. Default: none, so that they start from the whole transcript. */
@@ -56,9 +56,10 @@ const after = (state: AgentState, event: AgentEvent): AgentState => {
     const { lastError: _, ...kept } = state
     return { ...kept, phase: "model", pendingToolCalls: CallSet.empty }
   }
-  const next = progressed(state, event)
+  if (event._tag !== "RunEnd") return progressed(state, event)
+  if (event.error === undefined && state.pendingToolCalls === CallSet.empty) return state
   // A run is over when its subscribers have received its end.
-  return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
+  return { ...progressed(state, event), phase: state.phase }
 }
 
 /** The state with the compaction that the conversation has now: itself, if it has that. */

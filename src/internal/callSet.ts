@@ -38,7 +38,9 @@ export class CallSet implements ReadonlySet<string> {
 
   /** The set without an id. */
   without(id: string): CallSet {
-    return this.has(id) ? new CallSet(HashMap.remove(this.#places, id), this.#next) : this
+    if (!this.has(id)) return this
+    const places = HashMap.remove(this.#places, id)
+    return HashMap.isEmpty(places) ? CallSet.empty : new CallSet(places, this.#next)
   }
 
   [Symbol.iterator](): SetIterator<string> {

@@ -8,7 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { areDeltas, type Body, type OpenAnswer } from "../AgentEvent.ts"
+import { type AgentEvent, areDeltas, type Body, type OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
 import * as Budget from "./budget.ts"
 import * as ContextManager from "../ContextManager.ts"
@@ -129,6 +129,7 @@ export class Run {
   /** The latest tool calls, for the limit on identical ones. */
   readonly repetition = new Repetition()
   report = Report.empty
+  private tracePhase: ((events: ReadonlyArray<AgentEvent>) => void) | undefined
   private isCancelAnnounced = false
   private isOver = false
 
@@ -153,7 +154,10 @@ export class Run {
       ...audience,
       reader,
       observe: (events) => {
-        if (!areDeltas(events)) this.report = events.reduce(Report.fold, this.report)
+        if (!areDeltas(events)) {
+          this.report = events.reduce(Report.fold, this.report)
+          this.tracePhase?.(events)
+        }
         audience.observe(events)
       }
     })
@@ -190,6 +194,11 @@ export class Run {
   /** Whole milliseconds since the run began. */
   get elapsed(): number {
     return Math.floor(this.waiting.stopwatch.total)
+  }
+
+  /** Has a span learn the phases of the run. */
+  trace(tracePhase: (events: ReadonlyArray<AgentEvent>) => void): void {
+    this.tracePhase = tracePhase
   }
 
   /** Publishes events. Subscribers may receive them later: await `delivered` where that matters. */

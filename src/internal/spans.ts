@@ -12,6 +12,7 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
+import { initial, progressed } from "../AgentEvent.ts"
 import type { Message, ToolCall } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { Run } from "./run.ts"
@@ -28,7 +29,26 @@ export const run = <R>(
   prompts: ReadonlyArray<Message>,
   execution: Effect.Effect<RunResult, RunFailed, R>
 ): Effect.Effect<RunResult, RunFailed, R> =>
-  measured(Telemetry.ofRun(run, prompts), Effect.annotateLogs(execution, Telemetry.runLogs(run.id)))
+  measured(Telemetry.ofRun(run, prompts), Effect.annotateLogs(execution, Telemetry.runLogs(run.id)), (span) =>
+    phases(run, span)
+  )
+
+/** Adds an event to the span of a run for each phase that begins. */
+const phases = (run: Run, span: Tracer.Span): void => {
+  let state = initial()
+  run.trace((events) => {
+    for (const event of events) {
+      // Messages change no phase, and there may be many.
+      if (event.runId !== run.id || event._tag === "MessageEnd") continue
+      const next = progressed(state, event)
+      if (next.phase !== state.phase && next.phase !== "idle") {
+        const { attributes, name } = Telemetry.phase(next.phase, event.turn)
+        span.event(name, run.clock.currentTimeNanosUnsafe(), attributes)
+      }
+      state = next
+    }
+  })
+}
 
 /** Asks the model in a span. */
 export const modelCall = <E, R>(
@@ -69,7 +89,8 @@ export const refusedCall = (run: Run, call: ToolCall, outcome: Outcome): Effect.
 /** Runs work in its span, and updates its metrics. */
 const measured = <A, E, R>(
   work: Telemetry.Work<A, E>,
-  effect: Effect.Effect<A, E, R>
+  effect: Effect.Effect<A, E, R>,
+  onSpan?: (span: Tracer.Span) => void
 ): Effect.Effect<A, E, R> =>
   Effect.contextWith((context: Context.Context<R>) => {
     const clock = Context.get(context, Clock.Clock)
@@ -87,7 +108,7 @@ const measured = <A, E, R>(
         series(context, metric, { ...dimensions, ...attributes }).updateUnsafe(value, context)
       }
     }
-    return Effect.onExit(inSpan(work, effect), (exit) => Effect.sync(() => update(exit)))
+    return Effect.onExit(inSpan(work, effect, onSpan), (exit) => Effect.sync(() => update(exit)))
   })
 
 /** The series of a metric, made once for each registry. `Metric.withAttributes` would compute its key for each update. */
@@ -108,10 +129,11 @@ const series = (
 
 const seriesIn = memoize<Metric.MetricRegistry, Map<string, Metric.Histogram<number>>>(() => new Map())
 
-/** Runs work in its span. Makes none for Effect's default tracer, unless the application has a span around the run. */
+/** Runs work in its span, which `onSpan` gets at its start. Makes none for Effect's default tracer, unless the application has a span around the run. */
 const inSpan = <A, E, R>(
   work: Telemetry.Work<A, E>,
-  effect: Effect.Effect<A, E, R>
+  effect: Effect.Effect<A, E, R>,
+  onSpan?: (span: Tracer.Span) => void
 ): Effect.Effect<A, E, R> =>
   Effect.contextWith((context: Context.Context<R>) => {
     const isTraced = Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
@@ -125,6 +147,7 @@ const inSpan = <A, E, R>(
     }
     return Effect.flatMap(Effect.makeSpan(work.span, { kind: work.kind }), (span) => {
       annotate(span, work.dimensions())
+      onSpan?.(span)
       return Effect.onExit(Effect.withParentSpan(effect, span, { captureStackTrace: false }), (exit) =>
         Effect.sync(() => end(span, exit))
       )

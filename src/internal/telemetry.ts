@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Tracer from "effect/Tracer"
+import type { Phase } from "../AgentEvent.ts"
 import * as Inspection from "./inspection.ts"
 import { type Message, type StopReason, textOf, type ToolCall } from "../Message.ts"
 import type { ModelEvent, Reply } from "../ModelEvent.ts"
@@ -158,6 +159,15 @@ export const retry = ({ attempt, delay, error }: Attempt) => ({
     "effect_agent.retry.attempt": attempt,
     "effect_agent.retry.delay": Duration.toSeconds(delay),
     "error.type": typeOf(error)
+  }
+})
+
+/** The event of the span of a run for a phase that begins. */
+export const phase = (phase: Phase, turn: number | undefined) => ({
+  name: "effect_agent.phase",
+  attributes: {
+    "effect_agent.run.phase": phase,
+    ...(turn === undefined ? {} : { "effect_agent.turn": turn })
   }
 })
 

@@ -469,7 +469,7 @@ describe("the state of an agent", () => {
       const phases = states.map(({ phase }) => phase)
       assert.deepStrictEqual(
         phases.filter((phase, index) => phase !== phases[index - 1]),
-        ["idle", "model", "tools", "model", "idle"]
+        ["idle", "model", "tools", "model", "finalizing", "idle"]
       )
       const sizes = new Set(states.map(({ messages }) => messages.length))
       assert.deepStrictEqual([...sizes], [0, 1, 2, 3, 4])

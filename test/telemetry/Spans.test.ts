@@ -1,7 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Duration, Effect, Latch, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Hook, Loop, Message, Provider, ProviderError, Retry, Tool, ToolRegistry } from "effect-agent"
+import {
+  Agent,
+  type AgentEvent,
+  Hook,
+  Loop,
+  Message,
+  Provider,
+  ProviderError,
+  Retry,
+  Tool,
+  ToolRegistry
+} from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { named, record } from "./recorder.ts"
 
@@ -44,6 +55,12 @@ const prompt = (
     const agent = yield* Agent.make({ model: "m", ...options })
     return yield* agent.prompt("Hi")
   }).pipe(Effect.scoped, Effect.provide(ScriptedProvider.layer(script, { id: "openai" })))
+
+const phases = (...begun: ReadonlyArray<readonly [phase: AgentEvent.Phase, turn: number]>) =>
+  begun.map(
+    ([phase, turn]) =>
+      ["effect_agent.phase", { "effect_agent.run.phase": phase, "effect_agent.turn": turn }] as const
+  )
 
 /** Lets virtual time pass until the program ends. */
 const passing = <A, E, R>(program: Effect.Effect<A, E, R>, step: Duration.Input = "1 second") =>
@@ -152,7 +169,14 @@ describe("spans", () => {
             ...usage(250, 23, 60, 10),
             "gen_ai.usage.reasoning.output_tokens": 5
           },
-          events: []
+          events: phases(
+            ["model", 1],
+            ["recovering", 1],
+            ["model", 1],
+            ["tools", 1],
+            ["model", 2],
+            ["finalizing", 2]
+          )
         },
         {
           name: "chat gpt-5",
@@ -229,7 +253,7 @@ describe("spans", () => {
             "gen_ai.response.finish_reasons": ["stop"],
             ...usage(0, 0)
           },
-          events: []
+          events: phases(["model", 1], ["finalizing", 1])
         },
         {
           name: "chat small",
