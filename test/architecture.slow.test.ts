@@ -24,9 +24,9 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "edges",
-    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|mcp-server|sql|api|proxy)\//
+    /^(providers|resilience|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|mcp-server|sql|api|proxy)\//
   ],
-  ["outer edges", /^(server|client)\//],
+  ["outer edges", /^(server|client|promise)\//],
   ["durable runs", /^durable\//],
   ["runs elsewhere", /^(acp|durable-node)\//],
   ["program", /^cli\//],

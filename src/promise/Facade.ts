@@ -3,7 +3,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { AgentEvent } from "../AgentEvent.ts"
 import { textOnly } from "../AgentEvent.ts"
 import type { AgentState } from "../Agent.ts"
 import type * as Hook from "../Hook.ts"
@@ -113,11 +112,11 @@ const watching = (
   events: caller.read((agent) => agent.events),
   droppedEvents: () => caller.ask((agent) => agent.droppedEvents),
   report: () => caller.ask((agent) => Effect.map(agent.report, Option.getOrUndefined)),
-  subscribe: (listener, options) => listeners.add(isEvent, listener, options),
+  subscribe: (listener, options) => listeners.all(listener, options),
   on: (name, listener, options) => {
     const fault = Listeners.faultOf(name)
     if (fault !== undefined) throw invalidName(fault)
-    return listeners.add(Listeners.isNamed(name), listener, options)
+    return listeners.named(name, listener, options)
   }
 })
 
@@ -136,8 +135,6 @@ const state = (
   get: () => caller.ask((agent) => agent.state.get),
   changes: caller.read((agent) => agent.state.changes)
 })
-
-const isEvent = (event: AgentEvent): event is AgentEvent => "_tag" in event
 
 const invalidName = (fault: string): InvalidInput => {
   const error = new InvalidInput({ subject: "options", faults: [`on: ${fault}`] })

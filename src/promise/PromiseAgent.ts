@@ -281,8 +281,8 @@ export interface PromiseAgent<out O = {}> {
    */
   readonly subscribe: (listener: Listener, options?: Agent.SubscribeOptions) => () => void
   /**
-   * Subscribes to the events of one name: a tag such as `"ToolExecutionEnd"`, or a name of oneringai such as `"tool:start"`. Events of
-   * sub-agents do not count: `subscribe` has them.
+   * Subscribes to the events of one name: a tag such as `"ToolExecutionEnd"`, or a name of oneringai such as `"tool:start"`, whose
+   * listeners get the events of oneringai. Events of sub-agents do not count: `subscribe` has them.
    *
    * Returns a function that unsubscribes the listener. Throws `InvalidInput` for a name that no event has.
    */

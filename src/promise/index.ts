@@ -24,7 +24,7 @@ export type {
   ToolModification,
   ToolResultModification
 } from "./HookReturns.ts"
-export type { EventAliases, EventName, EventOf, Listener, ListenerContext } from "./Listeners.ts"
+export type { EventName, EventOf, Listener, ListenerContext } from "./Listeners.ts"
 export type {
   ContinueOptions,
   ListedHook,

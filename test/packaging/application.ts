@@ -69,7 +69,7 @@ export const promisedRun = promiseAgent.start("Do I need a coat in Oslo?")
 export const promiseState = promiseAgent.state
 export const promiseTools = promiseAgent.tools
 export const promiseHooks = promiseAgent.hooks
-export const unsubscribe = promiseAgent.on("tool:start", ({ toolName }) => toolName)
+export const unsubscribe = promiseAgent.on("tool:start", ({ toolCall }) => toolCall.function.name)
 export const promisedResult = promiseAgent.prompt("Do I need a coat in Oslo?")
 export const reviewer = createAgent({
   provider: openAi,

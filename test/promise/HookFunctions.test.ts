@@ -115,7 +115,7 @@ describe("hooks as functions", () => {
   it("are reported when an observer rejects, and the run continues", async () => {
     await using agent = calling({ "after:llm": () => Promise.reject(new Error("offline")) })
     const errors: Array<AgentEvent.OfTag<"HookError">> = []
-    agent.on("hook:error", (event) => errors.push(event))
+    agent.on("HookError", (event) => errors.push(event))
     assert.strictEqual((await agent.prompt("Hi")).status, "completed")
     assert.deepStrictEqual(
       errors.map(({ error, hook }) => [hook, error]),

@@ -1,8 +1,10 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Agent, AgentEvent, Tool } from "effect-agent"
+import { OneRingEmitter } from "effect-agent/compat"
 import { createAgent } from "effect-agent/promise"
 import { ScriptedProvider } from "effect-agent/testing"
+import { play } from "../compat/recording.ts"
 
 const tool = (name: string, execute: () => Promise<unknown>) =>
   Tool.fromPromise({ name, description: "A tool.", execute, timeout: 20 })
@@ -17,6 +19,26 @@ const tools = [
 const calls = ScriptedProvider.toolCalls(
   ...["good", "bad", "slow", "forbidden", "missing"].map((name) => ({ name, params: {} }))
 )
+
+const oneRingNames = [
+  "execution:start",
+  "execution:complete",
+  "execution:error",
+  "execution:paused",
+  "execution:resumed",
+  "execution:cancelled",
+  "iteration:start",
+  "iteration:complete",
+  "llm:request",
+  "llm:response",
+  "llm:error",
+  "tool:detected",
+  "tool:start",
+  "tool:complete",
+  "tool:error",
+  "tool:timeout",
+  "hook:error"
+] as const
 
 const agentOf = (...turns: ScriptedProvider.Script) =>
   createAgent({ provider: ScriptedProvider.layer(turns), model: "m", tools })
@@ -66,7 +88,7 @@ describe("on", () => {
     })
     const seen: Array<string> = []
     for (const name of ["tool:start", "tool:complete", "tool:error", "tool:timeout"] as const) {
-      agent.on(name, ({ toolName }) => seen.push(`${name} ${toolName}`))
+      agent.on(name, ({ toolCall }) => seen.push(`${name} ${toolCall.function.name}`))
     }
     for (const name of [
       "execution:start",
@@ -86,12 +108,67 @@ describe("on", () => {
       "tool:start slow",
       "tool:complete good",
       "tool:error bad",
+      "tool:start missing",
       "tool:error missing",
       "tool:timeout slow",
       "iteration:start",
       "llm:response",
       "execution:complete"
     ])
+  })
+
+  it("gives the listeners of oneringai's names its events (row 98)", async () => {
+    await using agent = createAgent({
+      provider: ScriptedProvider.layer([
+        calls,
+        ScriptedProvider.text("done"),
+        calls,
+        ScriptedProvider.text("end")
+      ]),
+      model: "m",
+      system: "Be brief.",
+      tools,
+      hooks: { beforeModel: () => Promise.reject(new Error("offline")) }
+    })
+    const ours: Array<AgentEvent.AgentEvent> = []
+    const given: Array<OneRingEmitter.Event> = []
+    agent.subscribe((event) => ours.push(event))
+    for (const name of oneRingNames) agent.on(name, (event) => given.push(event))
+    await agent.prompt("Hi")
+    // A new system prompt, tools and messages count from the next run on.
+    const messages = (await agent.messages()).slice(0, 1)
+    await agent.setMessages(messages)
+    await agent.update({ system: "Be long." })
+    await agent.tools.unregister("forbidden")
+    const first = ours.splice(0)
+    await agent.prompt("Again")
+    const played = [
+      ...play(OneRingEmitter.from({ system: "Be brief.", tools }), OneRingEmitter.step, first),
+      ...play(
+        OneRingEmitter.from({ system: "Be long.", tools: tools.slice(0, -1), messages }),
+        OneRingEmitter.step,
+        ours
+      )
+    ]
+    assert.deepStrictEqual(given, played)
+    assert.isAbove(new Set(given.map(({ type }) => type)).size, 10)
+  })
+
+  it("gives them the events after they subscribed, in the middle of a run too", async () => {
+    await using agent = agentOf(ScriptedProvider.toolCall("good", {}), ScriptedProvider.text("done"))
+    const texts: Array<string | undefined> = []
+    const seen: Array<string> = []
+    agent.on("ToolInvoked", () => {
+      agent.on("tool:complete", ({ executionId, iteration, result, toolCall }) => {
+        assert.match(executionId, /^run_/)
+        seen.push(`${iteration} ${toolCall.function.name} ${toolCall.state} ${result.content}`)
+      })
+      agent.on("llm:request", ({ options }) => seen.push(options.input.map(({ role }) => role).join(" ")))
+      agent.on("execution:complete", ({ response }) => texts.push(response?.output_text))
+    })
+    await agent.prompt("Hi")
+    assert.deepStrictEqual(seen, ["1 good completed ok", "user assistant user"])
+    assert.deepStrictEqual(texts, ["done"])
   })
 
   it("awaits an async listener before the next event", async () => {
@@ -127,7 +204,10 @@ describe("on", () => {
       expectTypeOf(event).toEqualTypeOf<AgentEvent.OfTag<"ToolExecutionEnd">>()
       expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
     })
-    agent.on("tool:start", (event) => expectTypeOf(event).toEqualTypeOf<AgentEvent.OfTag<"ToolInvoked">>())
+    agent.on("tool:start", (event) => {
+      expectTypeOf(event).toEqualTypeOf<Extract<OneRingEmitter.Event, { readonly type: "tool:start" }>>()
+      expectTypeOf(event.toolCall).toEqualTypeOf<OneRingEmitter.ToolCall>()
+    })
     // @ts-expect-error there is no such event
     const misspelt = () => agent.on("tool:begin", () => {})
     assert.throws(misspelt, Agent.InvalidInput, /on: there is no event "tool:begin"/)
