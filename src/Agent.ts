@@ -118,6 +118,8 @@ export interface Agent<out O = {}> {
     input: Message.Input,
     options?: PromptOptions<A>
   ) => Effect.Effect<StartedRun<OutputOf<A, O>>, CannotBegin>
+  /** Starts the run of `continue` in the scope of the agent, and returns its handle. */
+  readonly startContinue: Effect.Effect<StartedRun<O>, CannotBegin | InvalidContinuation>
   /**
    * Queues a message for the time after the current turn. An idle agent keeps it for its next run. Messages that a stopped run left stand
    * before the next prompt.
@@ -412,7 +414,10 @@ const agentOf = (
   }
 }
 
-type Runs = Pick<Agent, "prompt" | "stream" | "streamEvents" | "continue" | "continueStream" | "start">
+type Runs = Pick<
+  Agent,
+  "prompt" | "stream" | "streamEvents" | "continue" | "continueStream" | "start" | "startContinue"
+>
 
 /** The members that start runs. `ofRuns` are the options beside `RunOptions` for prompts that have none of their own. */
 const runsOf = (runtime: AgentRuntime, ofRuns: Unread): Runs => {
@@ -427,12 +432,14 @@ const runsOf = (runtime: AgentRuntime, ofRuns: Unread): Runs => {
   const streamOf = <E>(task: MakeTask<E>, options?: PromptOptions<unknown>) =>
     Execution.stream((reader) => withOptions(options, (read) => runtime.begin(task, read, reader)))
   const stream: Agent["stream"] = (input, options) => streamOf(prompted(input), options)
+  const start = <O, E>(task: MakeTask<E>, options?: PromptOptions<O>) =>
+    withOptions(options, (read) =>
+      Execution.handle((reader) => runtime.begin(task, read, reader), read.typed.result)
+    )
   return {
     prompt: (input, options) => run(prompted(input), options),
-    start: (input, options) =>
-      withOptions(options, (read) =>
-        Execution.handle((reader) => runtime.begin(prompted(input), read, reader), read.typed.result)
-      ),
+    start: (input, options) => start(prompted(input), options),
+    startContinue: start(runtime.continuation),
     stream,
     streamEvents: (input, options) => eventsOnly(stream(input, options)),
     continue: run(runtime.continuation),

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { textOnly } from "../AgentEvent.ts"
-import type { AgentState } from "../Agent.ts"
+import type { AgentState, StartedRun } from "../Agent.ts"
 import type * as Hook from "../Hook.ts"
 import type { Registered } from "../HookManager.ts"
 import { InvalidInput } from "../internal/invalidInput.ts"
@@ -14,7 +14,7 @@ import type { Caller } from "./Caller.ts"
 import type { HookFunction, HookName } from "./HookFunctions.ts"
 import * as HookFunctions from "./HookFunctions.ts"
 import * as Listeners from "./Listeners.ts"
-import type { ListedHook, PromiseAgent } from "./PromiseAgent.ts"
+import type { ListedHook, PromiseAgent, StartedPromiseRun } from "./PromiseAgent.ts"
 
 /** The functions do not use `this`, so that an application may take an agent apart. */
 export const make = (caller: Caller, listeners: Listeners.Listeners, initial: AgentState): PromiseAgent => {
@@ -38,7 +38,14 @@ const runs = (
   caller: Caller
 ): Pick<
   PromiseAgent,
-  "prompt" | "stream" | "streamText" | "streamEvents" | "continue" | "continueStream" | "start"
+  | "prompt"
+  | "stream"
+  | "streamText"
+  | "streamEvents"
+  | "continue"
+  | "continueStream"
+  | "start"
+  | "startContinue"
 > => ({
   prompt: (input, { signal, ...options } = {}) => caller.ask((agent) => agent.prompt(input, options), signal),
   stream: (input, { signal, ...options } = {}) =>
@@ -49,15 +56,18 @@ const runs = (
     caller.readEvents((agent) => agent.stream(input, options), signal),
   continue: ({ signal } = {}) => caller.ask((agent) => agent.continue, signal),
   continueStream: ({ signal } = {}) => caller.read((agent) => agent.continueStream, signal),
-  start: async (input, options) => {
-    const run = await caller.ask((agent) => agent.start(input, options))
-    return {
-      runId: run.runId,
-      events: caller.follow(run.events),
-      result: () => caller.settle(run.result),
-      cancel: (reason) => caller.settle(run.cancel(reason))
-    }
-  }
+  start: async (input, options) => started(caller, await caller.ask((agent) => agent.start(input, options))),
+  startContinue: async () => started(caller, await caller.ask((agent) => agent.startContinue))
+})
+
+const started = <O>(
+  caller: Caller,
+  { cancel, events, result, runId }: StartedRun<O>
+): StartedPromiseRun<O> => ({
+  runId,
+  events: caller.follow(events),
+  result: () => caller.settle(result),
+  cancel: (reason) => caller.settle(cancel(reason))
 })
 
 const control = (

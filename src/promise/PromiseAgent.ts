@@ -43,7 +43,7 @@ export interface ContinueOptions {
 }
 
 /**
- * A run that `start` began.
+ * A run that `start` or `startContinue` began.
  *
  * **Details**
  *
@@ -205,6 +205,8 @@ export interface PromiseAgent<out O = {}> {
     input: Message.Input,
     options?: Agent.PromptOptions<A>
   ) => Promise<StartedPromiseRun<Agent.OutputOf<A, O>>>
+  /** Starts the run of `continue` and resolves with its handle, before the run has ended. */
+  readonly startContinue: () => Promise<StartedPromiseRun<O>>
   /** Queues a message for the end of the current turn, or for the next run if there is none. */
   readonly steer: (message: Message.Input) => Promise<void>
   /** Queues a message for the end of the run, or for the next run if there is none. */

@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-export { agentLoop } from "./agentLoop.ts"
-export type { LoopRun } from "./agentLoop.ts"
+export { agentLoop, agentLoopContinue } from "./agentLoop.ts"
+export type { LoopHistory, LoopRun } from "./agentLoop.ts"
 export { createAgent } from "./createAgent.ts"
 export type { ApiKey, Options } from "./createAgent.ts"
 export type {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { Agent, AgentEvent, Hook, Message, Provider, Tool, ToolRegistry } from "effect-agent"
-import { agentLoop, createAgent } from "effect-agent/promise"
+import { agentLoop, agentLoopContinue, createAgent } from "effect-agent/promise"
 import { OpenAi } from "effect-agent/providers"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
@@ -116,6 +116,75 @@ describe("a promise agent that a user interface reads", () => {
     ])
     assert.strictEqual(String(messages[0]), String(messages[1]))
     assert.match(String(messages[0]), /no key/)
+  })
+})
+
+describe("a loop that continues from a transcript", () => {
+  it("answers the last message, or runs on from a tool result (row 83)", async () => {
+    const call = { type: "toolCall", id: "1", name: "add", rawArguments: "{}", params: {} } as const
+    const histories = [
+      [Message.user("Hi")],
+      [Message.user("Hi"), Message.assistant([call]), Message.toolResult(call, "2")]
+    ]
+    for (const messages of histories) {
+      const provider = ScriptedProvider.layer([ScriptedProvider.text("Hello.")])
+      const run = agentLoopContinue({ messages }, { provider, model: "m" })
+      const tags: Array<string> = []
+      for await (const event of run.events) tags.push(event._tag)
+      const { newMessages, text } = await run.result()
+      assert.deepStrictEqual([tags[0], tags.at(-1)], ["RunStart", "RunEnd"])
+      assert.deepStrictEqual([newMessages.length, text], [1, "Hello."])
+    }
+  })
+
+  it("refuses a transcript without messages, and one that ends with an answer (row 196)", async () => {
+    const provider = ScriptedProvider.layer([])
+    const refused = async (messages: ReadonlyArray<Message.Message>) => {
+      const run = agentLoopContinue({ messages }, { provider, model: "m" })
+      const error = await run.result().catch((error: unknown) => error)
+      assert.instanceOf(error, Agent.InvalidContinuation)
+      return error.message
+    }
+    assert.match(await refused([]), /no messages/i)
+    assert.match(await refused([Message.user("Hi"), Message.assistant("Ho")]), /role: assistant/)
+  })
+})
+
+describe("a signal of a loop", () => {
+  it("cancels the run, whose events end and whose result rejects with the reason (row 217)", async () => {
+    const controller = new AbortController()
+    const provider = ScriptedProvider.layer([open])
+    const run = agentLoop("Hi", {}, { provider, model: "m" }, controller)
+    const tags: Array<string> = []
+    for await (const event of run.events) {
+      tags.push(event._tag)
+      if (AgentEvent.isTextDelta(event)) controller.abort("enough")
+    }
+    assert.include(tags, "RunCancelled")
+    assert.strictEqual(tags.at(-1), "RunEnd")
+    assert.strictEqual(await run.result().catch((error: unknown) => error), "enough")
+  })
+
+  it("keeps a run from its start when it has aborted before", async () => {
+    const provider = ScriptedProvider.layer([])
+    const run = agentLoopContinue(
+      { messages: [Message.user("Hi")] },
+      { provider, model: "m" },
+      { signal: AbortSignal.abort("no") }
+    )
+    assert.strictEqual(await run.result().catch((error: unknown) => error), "no")
+    const reading = (async () => {
+      for await (const _ of run.events) assert.fail("there is no event")
+    })()
+    assert.strictEqual(await reading.catch((error: unknown) => error), "no")
+  })
+
+  it("does not change the result of a run that has ended", async () => {
+    const controller = new AbortController()
+    const provider = ScriptedProvider.layer([ScriptedProvider.text("Hello.")])
+    const run = agentLoop("Hi", {}, { provider, model: "m" }, { signal: controller.signal })
+    for await (const event of run.events) if (event._tag === "RunEnd") controller.abort("late")
+    assert.strictEqual((await run.result()).text, "Hello.")
   })
 })
 
