@@ -1,39 +1,35 @@
-import { Effect, Schema } from "effect"
-import { Loop, Message, Tool, ToolRegistry } from "effect-agent"
+import { Message, Tool } from "effect-agent"
+import { createAgent } from "effect-agent/promise"
 import { ScriptedProvider } from "effect-agent/testing"
+import { z } from "zod"
 
-const echo = Tool.make({
+const echo = Tool.fromPromise({
   name: "echo",
   description: "Gives its text back.",
-  params: Schema.Struct({ text: Schema.String }),
-  execute: ({ text }) => Effect.succeed(text)
+  params: z.object({ text: z.string() }),
+  execute: ({ text }) => text
 })
 
-// Runner::new().with_provider(provider).with_tools(registry): each part is a layer.
-const provider = ScriptedProvider.layer([
-  ScriptedProvider.toolCall("echo", { text: "hi" }),
-  ScriptedProvider.text("The tool wrote hi.")
-])
-const registry = ToolRegistry.layer(echo)
+// Runner::new().with_provider(provider).with_tools(registry)
+const runner = createAgent({
+  provider: ScriptedProvider.layer([
+    ScriptedProvider.toolCall("echo", { text: "hi" }),
+    ScriptedProvider.text("The tool wrote hi.")
+  ]),
+  model: "any",
+  tools: [echo],
+  toolExecution: "sequential",
+  limits: { maxTurns: Infinity }
+})
+console.log((await runner.tools.definitions()).map(({ name }) => name)) // registry.definitions()
+console.log(Message.textOf(await runner.tools.call("echo", { text: "ho" }))) // registry.execute_tool("echo", …)
 
-const program = Effect.gen(function* () {
-  const { definitions } = yield* ToolRegistry.ToolRegistry // registry.definitions()
-  console.log((yield* definitions).map(({ name }) => name))
-  // runner.run("Echo hi"): Ok(messages)
-  const { newMessages } = yield* Loop.run(
-    "Echo hi",
-    { messages: [] },
-    { model: "any", toolExecution: "sequential", limits: { maxTurns: Infinity } }
-  )
-  for (const message of newMessages) console.log(message.role, Message.textOf(message))
-}).pipe(
-  // Err(…) of a provider
-  Effect.catchReason("RunFailed", "ProviderError", ({ message }) => Effect.log(message)),
-  Effect.provide([provider, registry])
-)
-
-await Effect.runPromise(program)
-// => ["echo"]
+// runner.run("Echo hi"): Ok(messages). Err(…) is a promise that rejects.
+const { newMessages } = await runner.prompt("Echo hi")
+for (const message of newMessages) console.log(message.role, Message.textOf(message))
+await runner.close()
+// => [ 'echo' ]
+// => ho
 // => user Echo hi
 // => assistant
 // => toolResult hi

@@ -18,18 +18,9 @@ async function* agentLoop(
   config: Config
 ): AsyncGenerator<Karl.Event, Karl.AssistantMessage> {
   const options = { toolExecution: "sequential", invalidJsonArguments: "emptyObject" } as const
-  const agent = createAgent({ ...config, ...options, system, tools })
-  let state = Karl.initial
-  try {
-    for await (const event of agent.stream(user)) {
-      const [next, events] = Karl.step(state, event)
-      state = next
-      yield* events
-    }
-  } finally {
-    await agent.close()
-  }
-  return state.lastAnswer
+  await using agent = createAgent({ ...config, ...options, system, tools })
+  const { lastAnswer } = yield* Karl.iterate(agent.stream(user))
+  return lastAnswer
 }
 
 // A tool returns what it returned in Karl.

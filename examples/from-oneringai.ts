@@ -31,16 +31,11 @@ const agent = createAgent({
     "before:llm": () => ({ modified: { temperature: 0 } })
   }
 })
-agent.on("execution:complete", () => console.log("complete"))
+agent.on("tool:complete", ({ toolCall, result }) => console.log(toolCall.function.name, result.content))
 
 // oneringai's stream events. `agent.prompt` is its `run`.
-let state = OneRingStream.initial("code")
-for await (const event of agent.stream("Weather in Oslo? And remove all.")) {
-  const [next, events] = OneRingStream.step(state, event)
-  state = next
-  for (const each of events) {
-    if (each.type === "response.output_text.delta") console.log(each.delta)
-  }
+for await (const event of OneRingStream.iterate(agent.stream("Weather in Oslo? And remove all."))) {
+  if (event.type === "response.output_text.delta") console.log(event.delta)
 }
 const report = await agent.report() // metrics, history and audit
 console.log(
@@ -49,6 +44,6 @@ console.log(
   report?.audit.map(({ type }) => type)
 )
 await agent.close()
+// => get_weather {"city":"Oslo","degrees":4}
 // => 4 °C in Oslo.
-// => complete
 // => 2 1 [ 'tool_rejected', 'tool_approved' ]

@@ -32,12 +32,7 @@ const agent = createAgent({
 })
 
 // pi's events, where a page or a log has them already.
-let state = Pi.initial
-agent.subscribe((event) => {
-  const [next, events] = Pi.step(state, event)
-  state = next
-  for (const { type } of events) if (type === "turn_end") console.log(type)
-})
+agent.subscribe(Pi.listener(({ type }) => type === "turn_end" && console.log(type)))
 
 await agent.followUp("Anything else?")
 await agent.prompt("Do I need a coat in Oslo?")

@@ -17,6 +17,7 @@ import { type AgentEvent, isInside, type OfTag, type RunStatus, type ToolOutput 
 import * as Message from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type * as Usage from "../Usage.ts"
+import * as Iteration from "./Iteration.ts"
 
 /**
  * A tool call of an answer.
@@ -259,6 +260,33 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
  */
 export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
   Stream.mapAccum(self, () => initial, step)
+
+/**
+ * Converts events that `for await` reads to Karl's events.
+ *
+ * **Details**
+ *
+ * The generator returns the last state, which has the last answer.
+ *
+ * **Example** (Converting the events of a promise agent)
+ *
+ * ```ts
+ * import { Karl } from "effect-agent/compat"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agent = createAgent({ provider: ScriptedProvider.layer([ScriptedProvider.text("Hi!")]), model: "any" })
+ * for await (const event of Karl.iterate(agent.stream("Hello?"))) {
+ *   if (event.type === "text_delta") console.log(event.delta) // => Hi!
+ * }
+ * await agent.close()
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const iterate = (events: AsyncIterable<AgentEvent>): AsyncGenerator<Event, State, undefined> =>
+  Iteration.iterate(initial, step, events)
 
 const cancelled = "This operation was aborted"
 

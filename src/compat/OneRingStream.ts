@@ -14,6 +14,7 @@ import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
+import * as Iteration from "./Iteration.ts"
 import type { Status, TokenUsage } from "./OneRing.ts"
 import * as OneRing from "./OneRing.ts"
 
@@ -229,6 +230,35 @@ export const project =
   (names: Names = "code") =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
     Stream.mapAccum(self, () => initial(names), step)
+
+/**
+ * Converts events that `for await` reads to oneringai's stream events.
+ *
+ * **Details**
+ *
+ * `names` are the event names to use. Default `"code"`.
+ *
+ * **Example** (Converting the events of a promise agent)
+ *
+ * ```ts
+ * import { OneRingStream } from "effect-agent/compat"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agent = createAgent({ provider: ScriptedProvider.layer([ScriptedProvider.text("Hi!")]), model: "any" })
+ * for await (const event of OneRingStream.iterate(agent.stream("Hello?"))) {
+ *   if (event.type === "response.output_text.delta") console.log(event.delta) // => Hi!
+ * }
+ * await agent.close()
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const iterate = (
+  events: AsyncIterable<AgentEvent>,
+  names: Names = "code"
+): AsyncGenerator<Event, State, undefined> => Iteration.iterate(initial(names), step, events)
 
 const delta = (state: State, event: OfTag<"MessageDelta">): readonly [State, ReadonlyArray<Body>] => {
   const { delta: part, messageId: item_id, seq: sequence_number } = event

@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
+import * as Iteration from "./Iteration.ts"
 import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./PiMessage.ts"
 import * as Pi from "./PiMessage.ts"
 import type { AssistantMessageEvent } from "./PiUpdate.ts"
@@ -232,6 +233,60 @@ export const step = (state: State, event: AgentEvent): Step => {
  */
 export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
   Stream.mapAccum(self, () => initial, step)
+
+/**
+ * Converts events that `for await` reads to pi's events.
+ *
+ * **Details**
+ *
+ * The generator returns the last state, which has the messages of the run.
+ *
+ * **Example** (Converting the events of a promise agent)
+ *
+ * ```ts
+ * import { Pi } from "effect-agent/compat"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agent = createAgent({ provider: ScriptedProvider.layer([ScriptedProvider.text("Hi!")]), model: "any" })
+ * for await (const { type } of Pi.iterate(agent.stream("Hello?"))) {
+ *   if (type === "turn_end") console.log(type) // => turn_end
+ * }
+ * await agent.close()
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const iterate = (events: AsyncIterable<AgentEvent>): AsyncGenerator<Event, State, undefined> =>
+  Iteration.iterate(initial, step, events)
+
+/**
+ * Makes a listener for the events of this library from one for pi's events, which it awaits.
+ *
+ * **Details**
+ *
+ * The listener keeps the state between two events, so give it to one agent.
+ *
+ * **Example** (Subscribing to a promise agent)
+ *
+ * ```ts
+ * import { Pi } from "effect-agent/compat"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agent = createAgent({ provider: ScriptedProvider.layer([ScriptedProvider.text("Hi!")]), model: "any" })
+ * agent.subscribe(Pi.listener(({ type }) => type === "turn_end" && console.log(type)))
+ * await agent.prompt("Hello?") // => turn_end
+ * await agent.close()
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const listener = <C extends ReadonlyArray<unknown>>(
+  listen: (event: Event, ...context: C) => unknown
+): ((event: AgentEvent, ...context: C) => Promise<void>) => Iteration.listener(initial, step, listen)
 
 const begun = (state: State, { timestamp }: OfTag<"MessageStart">): Step => {
   const lastAnswer: AssistantMessage = {
