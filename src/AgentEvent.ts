@@ -1066,10 +1066,12 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
       return { ...state, phase: state.pendingToolCalls.size > 0 ? "tools" : "model" }
     case "TurnStart":
       return { ...state, phase: "model" }
-    case "TurnEnd":
+    case "TurnEnd": {
       if (event.toolsContinue) return state
+      const { pendingToolCalls: calls } = state
       // Calls in the background may be under way.
-      return { ...state, phase: isEmpty(state.pendingToolCalls) ? "finalizing" : "tools" }
+      return { ...state, phase: calls === CallSet.empty || calls.size === 0 ? "finalizing" : "tools" }
+    }
     case "RunRetry":
     case "ModelCallRetry":
       return { ...state, phase: "recovering" }
@@ -1101,8 +1103,6 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
       return state
   }
 }
-
-const isEmpty = (ids: ReadonlySet<string>): boolean => ids === CallSet.empty || ids.size === 0
 
 const error = (lastError: string | undefined) => (lastError === undefined ? undefined : { lastError })
 

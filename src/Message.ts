@@ -758,6 +758,18 @@ export const toolResult = (
   ...options
 })
 
+/** Gives the start, or block, of a tool call an id that no other call of the answer has. `ids` keeps those of the answer. @internal */
+export const withUniqueId = <Call extends { readonly id: string }>(
+  ids: Map<string, number>,
+  call: Call
+): Call => {
+  let id = call.id === "" ? `call_${makeId()}` : call.id
+  let n = ids.get(call.id) ?? 1
+  while (ids.has(id)) id = `${call.id}_${++n}`
+  ids.set(call.id, n).set(id, ids.get(id) ?? 1)
+  return id === call.id ? call : { ...call, id }
+}
+
 /**
  * Makes a message of the application with a new id.
  *

@@ -13,9 +13,13 @@ import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import {
   type Assistant,
+  type Custom,
+  developerText,
   type Message,
   MessageId,
+  type ModelMessage,
   text,
+  textOf,
   type ToolCall,
   toolCalls,
   type ToolResult,
@@ -412,6 +416,35 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
   if (tail?.role !== "assistant" || isFailed(tail)) return []
   const answered = new Set(resultIds(messages.slice(index + 1)))
   return toolCalls(tail).filter((call) => !answered.has(call.id))
+}
+
+/** The messages that a model reads. @internal */
+export const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
+  messages.every(isForModel)
+    ? messages
+    : messages.flatMap(
+        (message): ReadonlyArray<ModelMessage> => (isForModel(message) ? [message] : ofDeveloper(message))
+      )
+
+const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
+
+/** Returns the same object each time, so that its encoding can be cached. */
+const ofDeveloper = memoize((message: Custom): ReadonlyArray<User> => {
+  const { id, timestamp } = message
+  const words = developerText(message)
+  return words === undefined
+    ? []
+    : [{ role: "user", id, from: "developer", content: [text(words)], timestamp }]
+})
+
+/** The parts of a request by its messages: a leading message of the developer stands for the system prompt. @internal */
+export const led = (
+  messages: ReadonlyArray<ModelMessage>
+): { readonly messages: ReadonlyArray<ModelMessage>; readonly system?: string } => {
+  const [first] = messages
+  return first?.role === "user" && first.from === "developer"
+    ? { messages: messages.slice(1), system: textOf(first) }
+    : { messages }
 }
 
 // By the first message: the check of each turn looks only at the messages that are new.

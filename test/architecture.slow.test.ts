@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|budget|tally|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|recording|events|repetition|task|run|limits|gate|guards|pending|refusals|request|recovery|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop|Steps)|internal\/(background|backgroundTool|budget|tally|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|recording|events|repetition|task|run|limits|gate|guards|pending|refusals|request|recovery|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   [
     "agent",

@@ -152,7 +152,7 @@ const defaults = new Map(
 /** The place of each number in the source. */
 const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegExp]> = [
   ["`toolConcurrency`", "internal/toolBatch", /defaultConcurrency = (\d+)/],
-  ["`toolTimeout`", "internal/toolCall", /defaultTimeout = Duration\.seconds\((\d+)\)/],
+  ["`toolTimeout`", "internal/toolOutcome", /defaultTimeout = Duration\.seconds\((\d+)\)/],
   ["`hookTimeout`", "internal/hookCalls", /hookTimeout: Duration\.seconds\((\d+)\)/],
   ["`maxConsecutiveHookErrors`", "internal/hookCalls", /defaultMaxErrors = (\d+)/],
   ["`limits.maxTurns`", "internal/limitTable", /maxTurns: { initial: (\d+)/],

@@ -66,8 +66,7 @@ const prepare = (
   }
   return Effect.mapBoth(run.registry.prepare(call, options), {
     onSuccess: (prepared) => ({ ...allowed, prepared, modified: changed !== undefined }),
-    onFailure: (error) =>
-      ToolOutcome.error(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
+    onFailure: ToolOutcome.mistake
   })
 }
 

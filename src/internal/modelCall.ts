@@ -161,7 +161,9 @@ const standIn = (reply: Reply, { reason, response }: Hook.Output<"beforeModel">)
   const { content, stopReason } = typeof response === "string" ? Message.assistant(response) : response
   reply.reply = {
     start: undefined,
-    content: content.map((block) => (block.type === "toolCall" ? reply.withUniqueId(block) : block)),
+    content: content.map((block) =>
+      block.type === "toolCall" ? Message.withUniqueId(reply.callIds, block) : block
+    ),
     finish: { _tag: "Finish", stopReason }
   }
   return Effect.void

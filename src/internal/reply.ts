@@ -23,8 +23,6 @@ import * as Spans from "./spans.ts"
 import type { Attempt } from "./telemetry.ts"
 import type { Usage } from "../Usage.ts"
 
-type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
-
 /** The tokens of a request, and those of the context window by the price list. */
 export interface Excess {
   readonly size: number
@@ -59,7 +57,7 @@ export class Reply {
   /** The sizes of a request that the vendor answered although it exceeds the context window: it may have cut it. */
   excess: Excess | undefined
   /** Ids of its tool calls so far, each with the last number appended to it: vendors repeat ids, or leave them out. */
-  private readonly callIds = new Map<string, number>()
+  readonly callIds = new Map<string, number>()
 
   constructor(run: Run) {
     this.run = run
@@ -177,7 +175,7 @@ export class Reply {
       if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
     }
     for (const event of events) {
-      if (event._tag === "ToolCallStart") take(this.withUniqueId(event))
+      if (event._tag === "ToolCallStart") take(Message.withUniqueId(this.callIds, event))
       else {
         if (event._tag === "ToolCallDelta" || event._tag === "ToolCallEnd") this.openCall(event, take)
         take(event)
@@ -209,22 +207,15 @@ export class Reply {
     this.run.openAnswer(this)
   }
 
-  /** The start, or block, of a tool call under an id that no other call of the answer has. */
-  withUniqueId<Call extends CallStart | Message.ToolCall>(call: Call): Call {
-    let id = call.id === "" ? `call_${Message.makeId()}` : call.id
-    let n = this.callIds.get(call.id) ?? 1
-    while (this.callIds.has(id)) id = `${call.id}_${++n}`
-    this.callIds.set(call.id, n).set(id, this.callIds.get(id) ?? 1)
-    return id === call.id ? call : { ...call, id }
-  }
-
   /** Opens the call that a piece belongs to, if the provider did not. Without a name, it is answered as an unknown tool. */
   private openCall(
     { contentIndex }: { readonly contentIndex: number },
     take: (event: ModelEvent.ModelEvent) => void
   ): void {
     if (this.reply.content[contentIndex]?.type === "toolCall") return
-    take(this.withUniqueId({ _tag: "ToolCallStart", contentIndex, id: "", name: "" }))
+    take(
+      Message.withUniqueId(this.callIds, { _tag: "ToolCallStart" as const, contentIndex, id: "", name: "" })
+    )
   }
 
   /** Publishes that the model answers again. */

@@ -2,13 +2,12 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
-import { memoize } from "effect/Function"
 import * as BackgroundTool from "./backgroundTool.ts"
 import type { Trigger } from "../ContextManager.ts"
 import * as Compact from "./compact.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
-import * as Message from "../Message.ts"
+import type * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
@@ -31,13 +30,9 @@ const of = Effect.fnUntraced(function* (
   { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const viewed = yield* view(run)
-  const [first] = viewed
-  // A leading message of the developer stands for the system prompt.
-  const isLed = first?.role === "user" && first.from === "developer"
-  const messages = isLed ? viewed.slice(1) : viewed
+  const led = Transcript.led(viewed)
   const hasNews = run.isContinued || !hasNoNews(run.conversation.messages)
-  if (hasNews && !messages.every(saysNothing))
-    return { ...parts, ...(isLed ? { system: Message.textOf(first) } : {}), messages, options }
+  if (hasNews && !led.messages.every(saysNothing)) return { ...parts, ...led, options }
   const violation = hasNews && isHidden(run) ? hiddenFrom(run.team.active.name) : nothingToAnswer
   return yield* new InvalidTranscript({ violations: [violation] })
 })
@@ -128,26 +123,7 @@ const view = Effect.fnUntraced(function* (run: Run) {
       converted = output
     }
   )
-  return converted ?? forModel(repaired.messages)
-})
-
-const forModel = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.ModelMessage> =>
-  messages.every(isForModel)
-    ? messages
-    : messages.flatMap(
-        (message): ReadonlyArray<Message.ModelMessage> =>
-          isForModel(message) ? [message] : ofDeveloper(message)
-      )
-
-const isForModel = (message: Message.Message): message is Message.ModelMessage => message.role !== "custom"
-
-/** Returns the same object each time, so that its encoding can be cached. */
-const ofDeveloper = memoize((message: Message.Custom): ReadonlyArray<Message.User> => {
-  const { id, timestamp } = message
-  const text = Message.developerText(message)
-  return text === undefined
-    ? []
-    : [{ role: "user", id, from: "developer", content: [Message.text(text)], timestamp }]
+  return converted ?? Transcript.forModel(repaired.messages)
 })
 
 /** Publishes that a request holds less than the transcript, if it does. */

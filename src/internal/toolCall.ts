@@ -22,6 +22,7 @@ import * as MidCallQuestion from "./midCallQuestion.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
 import { Batch } from "./batch.ts"
+import { idempotencyKey } from "./toolRun.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import type { OpenCall } from "./openTurn.ts"
 import * as Output from "./toolOutput.ts"
@@ -32,8 +33,6 @@ type Outcome = ToolOutcome.Outcome
 
 /** A call that may run, or about which the run asks a person. */
 export type Looked = Guards.Allowed | LostCall.Lost
-
-const defaultTimeout = Duration.seconds(30)
 
 /** Looks at one call, in the order of the calls. Returns it if it may run, and settles it otherwise. */
 export const preflight = Effect.fnUntraced(function* (
@@ -243,14 +242,12 @@ const execute = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Outcome> {
   const { inFlight, run } = batch
   const { call, tool } = prepared
-  const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
-  const own = <O extends ToolOutput>(output: O): O =>
-    tool.trust === undefined ? output : { trust: tool.trust, ...output }
+  const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? ToolOutcome.defaultTimeout)
   let isRunning = true
   const progress = (given: string | ToolOutput) =>
     Effect.suspend(() => {
       if (!isRunning) return Effect.void
-      const partial = Output.plain(own(Output.isOutput(given) ? given : Output.render(given)))
+      const partial = Output.plain(Output.ofTool(tool, Output.isOutput(given) ? given : Output.render(given)))
       if (batch.beside !== undefined) batch.beside.partial = partial
       const { id: toolCallId, name: toolName } = call
       return run.events.progress({ _tag: "ToolExecutionProgress", toolCallId, toolName, partial })
@@ -266,7 +263,10 @@ const execute = Effect.fnUntraced(function* (
   if (beside?.isInBackground === true)
     yield* Effect.annotateCurrentSpan("effect_agent.tool.background", beside.handle)
   if (attempted._tag === "Done") {
-    const outcome = yield* ended(call, Exit.map(attempted.exit, own))
+    const outcome = yield* ended(
+      call,
+      Exit.map(attempted.exit, (output) => Output.ofTool(tool, output))
+    )
     if (outcome.output.usage !== undefined) run.spendInside(outcome.output.usage)
     return outcome
   }
@@ -286,7 +286,7 @@ const contextOf = (
   const { asked, events, id, provider, turn } = batch.run
   return {
     toolCallId: call.id,
-    idempotencyKey: `${batch.message.id}.${plain(call.id)}`,
+    idempotencyKey: idempotencyKey(batch.message, call),
     runId: id,
     ...(events.path === undefined ? {} : { path: events.path }),
     turn: batch.beside?.turn ?? turn,
@@ -297,10 +297,6 @@ const contextOf = (
     progress
   }
 }
-
-/** An id of a provider in characters that may stand in a header and in a URL. */
-const plain = (id: string): string =>
-  id.replace(/[^\w.-]/gu, (character) => `~${character.codePointAt(0)?.toString(36) ?? ""}~`)
 
 const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {
   if (Exit.isSuccess(exit))

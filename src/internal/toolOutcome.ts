@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import { type StopReason, type ToolCall, type ToolOutcome, toolResult, type ToolResult } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
+import type { InvalidArguments, ToolNotFound } from "../ToolRegistry.ts"
 
 /** The result of one call, from its guards to the transcript. */
 export interface Outcome {
@@ -28,6 +29,13 @@ export const make = (outcome: ToolOutcome, output: ToolOutput, retry = false): O
 
 /** An error in words. */
 export const error = (outcome: ToolOutcome, message: string): Outcome => make(outcome, Tool.failure(message))
+
+/** The outcome of a call that means no tool, or that its tool does not take. */
+export const mistake = ({ _tag, message }: ToolNotFound | InvalidArguments): Outcome =>
+  error(_tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", message)
+
+/** The time limit of a call, unless its tool or the options have another one. */
+export const defaultTimeout = Duration.seconds(30)
 
 const abandoned = " It ignored its interruption, and was left behind."
 

@@ -103,6 +103,12 @@ export const failure = (message: string, details?: Schema.Json): ToolOutput =>
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
+/** The output with the trust of its tool, unless it has its own. */
+export const ofTool = <O extends AgentEvent.ToolOutput>(
+  { trust }: { readonly trust?: AgentEvent.ToolOutput["trust"] },
+  output: O
+): O => (trust === undefined ? output : { trust, ...output })
+
 /** Removes the mark, and members that are `undefined`: events have neither. */
 export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
   RunOptions.given(Struct.pick(output, Struct.keys(AgentEvent.ToolOutput.fields)), 1)

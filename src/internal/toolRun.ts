@@ -101,3 +101,7 @@ const executed = (output: AgentEvent.ToolOutput): Executed => ({
   ...Output.plain(output),
   outcome: output.isError === true ? "error" : "success"
 })
+
+/** The key of a call: unique, and of the characters that may stand in a header and in a URL. */
+export const idempotencyKey = ({ id }: { readonly id: string }, call: { readonly id: string }): string =>
+  `${id}.${call.id.replace(/[^\w.-]/gu, (character) => `~${character.codePointAt(0)?.toString(36) ?? ""}~`)}`

@@ -115,7 +115,7 @@ describe("what is built", { timeout: 60_000 }, () => {
       await import("./index.js")
       const own = files.filter((url) => url.startsWith(new URL(".", import.meta.url).href)).length
       const heavy = process.moduleLoadList.filter((name) => !before.has(name) && /crypto|http|net|stream/.test(name))
-      console.log(JSON.stringify({ isFew: own > 0 && own <= 56, heavy }))`
+      console.log(JSON.stringify({ isFew: own > 0 && own <= 58, heavy }))`
     assert.deepStrictEqual(await node(script), { isFew: true, heavy: [] })
   })
 
@@ -131,14 +131,15 @@ describe("what is built", { timeout: 60_000 }, () => {
     // 1 kB is the question to a person about a call whose end is not known.
     // 8 kB are the table of what errors of vendors mean, the recovery from refusals, and the look at images.
     // 7 kB are calls in the background, records of calls, stop conditions, and handles with their events.
-    assert.isBelow(core, 134)
+    // 1.5 kB are the loop by steps.
+    assert.isBelow(core, 135.5)
     // 10 kB of it are the rules of Models, with their sources; 8 kB are the hosted tools and items of the Responses API, and the counting of tokens; 1 kB is
     // the vendor's search for tools.
     // 26 kB are the rules of this autumn's models and hosts, the forms of tool schemas, and the readings of sloppy servers.
     assert.isBelow(one, 206.4)
     // 3 kB are requests to a person in the middle of a call, the tools of an owner, and messages that a guard refused.
     assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 132)
-    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 44)
+    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 44.1)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 28)
   })
 
