@@ -5,11 +5,12 @@ import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { FailureReason } from "./failureReason.ts"
-import { type Control, InFlight, type Stop } from "./interruption.ts"
+import { InFlight } from "./interruption.ts"
 import * as Message from "../Message.ts"
 import type { Body, ToolOutput } from "../AgentEvent.ts"
 import type { RunOptions } from "../RunOptions.ts"
@@ -19,12 +20,9 @@ import * as Output from "./toolOutput.ts"
 
 type Outcome = ToolOutcome.Outcome
 
-type Reason = FailureReason | { readonly _tag: "Stopped"; readonly stop: Stop }
-
 /** The run that owns the calls. */
 interface Owner {
   readonly clock: Clock.Clock
-  readonly control: Control
   readonly options: RunOptions
   readonly messages: ReadonlyArray<Message.Message>
   readonly newMessages: ReadonlyArray<Message.Message>
@@ -38,7 +36,7 @@ interface Owner {
 /** The reasons for which a call ends the run, if it has any. */
 interface Faults {
   readonly failure?: FailureReason | undefined
-  readonly fatal?: Cause.Cause<Reason> | undefined
+  readonly fatal?: Cause.Cause<FailureReason> | undefined
 }
 
 /** The end of a call for the turn that waits for it: its outcome, or the handle of a call that continues. */
@@ -64,7 +62,7 @@ export class BackgroundCall {
   partial: ToolOutput | undefined
   /** The end of the call; `undefined` while it is at work. */
   outcome: Outcome | undefined
-  /** Opens when a stop or a cancel halts the call. */
+  /** Opens when a cancel halts the call. */
   readonly halted = Latch.makeUnsafe(false)
   private readonly run: Owner
 
@@ -115,7 +113,7 @@ export class Background {
   /** Opens when a call ends. */
   readonly changed = Latch.makeUnsafe(false)
   /** The reason for which the run ends: the first failure of a call, where `toolFailureMode` is "fail", or that of a hook. */
-  private fault: Cause.Cause<Reason> | undefined
+  private fault: Cause.Cause<FailureReason> | undefined
   private readonly run: Owner
   private last: number
 
@@ -125,7 +123,7 @@ export class Background {
     this.last = Math.max(0, ...run.messages.map(numberOf))
   }
 
-  /** Keeps a call, which a stop of the run halts. */
+  /** Keeps a call. */
   open(call: Message.ToolCall): BackgroundCall {
     return this.keep(new BackgroundCall(this.run, { call, handle: `bg_${++this.last}` }))
   }
@@ -140,13 +138,11 @@ export class Background {
 
   private keep(opened: BackgroundCall): BackgroundCall {
     this.calls = [...this.calls, opened]
-    this.run.control.inFlight.halts.add(opened.inFlight.halt)
     return opened
   }
 
   /** Keeps the end of a call, which has a batch of its own. */
   end(ended: BackgroundCall, outcome: Outcome, { failure, fatal }: Faults = {}): void {
-    this.run.control.inFlight.halts.delete(ended.inFlight.halt)
     if (ended.isInBackground) {
       ended.outcome = outcome
       this.fault ??= fatal ?? (failure && Cause.fail(failure))
@@ -162,7 +158,10 @@ export class Background {
   placed(call: BackgroundCall, work: Effect.Effect<void>): Effect.Effect<void> {
     const taken = Effect.as(this.places.take(1), this.places.release(1))
     const halted = Effect.as(call.halted.await, Effect.void)
-    return Effect.flatMap(Effect.raceFirst(taken, halted), (release) => Effect.ensuring(work, release))
+    const place = Effect.interruptible(Effect.raceFirst(taken, halted))
+    return Effect.flatMap(Effect.exit(place), (exit) =>
+      Exit.isSuccess(exit) ? Effect.ensuring(work, exit.value) : work
+    )
   }
 
   get atWork(): ReadonlyArray<BackgroundCall> {
@@ -170,7 +169,7 @@ export class Background {
   }
 
   /** Fails if a call had an end that ends the run. */
-  get check(): Effect.Effect<void, Reason> {
+  get check(): Effect.Effect<void, FailureReason> {
     return this.fault === undefined ? Effect.void : Effect.failCause(this.fault)
   }
 

@@ -24,7 +24,7 @@ import {
   withAnswer
 } from "./requests.ts"
 import * as Resumption from "./resumption.ts"
-import type { Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
 
@@ -65,7 +65,7 @@ export class Batch {
   /** The first failure of a tool, where `toolFailureMode` is "fail". */
   failure: ToolFailed | undefined
   /** The failure of a hook that ends the run, or a defect. */
-  fatal: Cause.Cause<FailureReason | Stopped> | undefined
+  fatal: Cause.Cause<FailureReason> | undefined
 
   constructor(
     run: Run,
@@ -159,6 +159,11 @@ export class Batch {
   /** Whether calls may wait beyond the end of the run. */
   get isDeferring(): boolean {
     return this.deferred.size > 0
+  }
+
+  /** Whether a call has not ended, and does not wait beyond the end of the run. */
+  isOpen(call: Message.ToolCall): boolean {
+    return !this.outcomes.has(call) && !this.deferred.has(call)
   }
 
   /** The calls that wait beyond the end of the run. */
@@ -303,12 +308,12 @@ export class Batch {
   }
 
   /** Keeps the failure of a hook that ends the run. */
-  keepFatal(asked: Effect.Effect<void, FailureReason | Stopped>): Effect.Effect<void> {
+  keepFatal(asked: Effect.Effect<void, FailureReason>): Effect.Effect<void> {
     return Effect.catchCause(asked, (cause) => Effect.sync(() => this.endRun(cause)))
   }
 
   /** Has the run end by a cause once each call has its result, unless it is stopped anyway. */
-  endRun(cause: Cause.Cause<FailureReason | Stopped>): void {
+  endRun(cause: Cause.Cause<FailureReason>): void {
     if (this.run.control.stop === undefined) this.fatal ??= cause
   }
 

@@ -3,7 +3,7 @@
  *
  * A failure is an event, and leaves the conversation as it is.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
@@ -17,12 +17,12 @@ import * as Limits from "./limits.ts"
 import { makeId } from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import { errorOf } from "./reply.ts"
-import { type Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import * as Transcript from "../Transcript.ts"
 import type { Usage } from "../Usage.ts"
 
 type CompactionEvent = OfTag<"Compaction">
-type Compacting<A> = Effect.Effect<A, FailureReason | Stopped>
+type Compacting<A> = Effect.Effect<A, FailureReason>
 
 /** Compacts the conversation if the manager finds it due. */
 export const ifDue = (run: Run): Compacting<void> =>
@@ -39,7 +39,7 @@ export const ifDue = (run: Run): Compacting<void> =>
 export const afterOverflow = Effect.fnUntraced(function* (
   run: Run,
   trigger: Trigger
-): Effect.fn.Return<boolean, FailureReason | Stopped> {
+): Effect.fn.Return<boolean, FailureReason> {
   if (run.contextManager.compact === undefined) return false
   const plan = yield* planned(run, trigger)
   return plan === undefined ? false : yield* isCarriedOut(run, trigger, plan)
@@ -56,7 +56,7 @@ const isCarriedOut = (run: Run, trigger: Trigger, plan: Plan): Compacting<boolea
 export const byHand = Effect.fnUntraced(function* (
   run: Run,
   asked: ByHand
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, FailureReason> {
   const { instructions } = asked
   if (run.contextManager.compact === undefined) return yield* new CompactionFailed({ detail: noManager })
   const trigger: Trigger = { reason: "manual", ...(instructions === undefined ? {} : { instructions }) }
@@ -68,7 +68,7 @@ export const byHand = Effect.fnUntraced(function* (
 const noManager =
   "no context manager compacts here. Provide one that does, such as Compaction.layer() of effect-agent/context"
 
-const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined, Stopped> => {
+const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined> => {
   const { asked, compactions, contextManager, messages, options } = run
   const conversation = {
     ...run.conversation,
@@ -88,7 +88,7 @@ const carriedOut = Effect.fnUntraced(function* (
   run: Run,
   trigger: Trigger,
   { summarize, tokensBefore }: Plan
-): Effect.fn.Return<Entry, FailureReason | Stopped> {
+): Effect.fn.Return<Entry, FailureReason> {
   const reason = trigger.reason === "refusal" ? "overflow" : trigger.reason
   const instructions = trigger.reason === "manual" ? trigger.instructions : undefined
   const asked = { reason, tokensBefore, ...(instructions === undefined ? {} : { instructions }) }
@@ -151,7 +151,7 @@ const kept = (
   run: Run,
   entry: Entry,
   made: Pick<CompactionEvent, "reason" | "usage">
-): Effect.Effect<void, Stopped> => {
+): Effect.Effect<void> => {
   const { compactions, control, journal, messages } = run
   const keep = Effect.sync(() => compactions.keep(Struct.pick(entry, lasting), messages))
   if (journal === undefined) return keep
@@ -159,7 +159,7 @@ const kept = (
     const { failure } = journal
     if (failure === undefined) return keep
     const stop = control.stopWith({ cause: "session", error: failure })
-    return Effect.flatMap(stop, () => run.checkStopped)
+    return Effect.flatMap(stop, () => run.interruptible)
   })
 }
 
@@ -190,8 +190,8 @@ const faultOf = (run: Run, made: Compacted): CompactionFailed | undefined => {
   return fault("the conversation is no shorter with the summary")
 }
 
-const failedBy = (cause: Cause.Cause<CompactionFailed | Stopped>): CompactionFailed => {
+const failedBy = (cause: Cause.Cause<CompactionFailed>): CompactionFailed => {
+  if (Cause.hasInterrupts(cause)) return new CompactionFailed({ detail: "the run was stopped" })
   const error = errorOf(cause)
-  if (error instanceof CompactionFailed) return error
-  return new CompactionFailed({ detail: error instanceof Stopped ? "the run was stopped" : error.message })
+  return error instanceof CompactionFailed ? error : new CompactionFailed({ detail: error.message })
 }

@@ -80,7 +80,7 @@ export class Delivery {
     this.audience = audience
     this.control = control
     const haltBusy = Effect.forkDetach(Effect.delay(this.busy.halt, grace))
-    control.inFlight.halts.add(Effect.suspend(() => (this.busy.halts.size > 0 ? haltBusy : Effect.void)))
+    control.onStop.push(Effect.suspend(() => (this.busy.halts.size > 0 ? haltBusy : Effect.void)))
   }
 
   get isDone(): boolean {

@@ -12,13 +12,13 @@ import type { Defect, EventError, FailureReason, LimitExceeded } from "./failure
 import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
-import { type Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import * as Inspection from "./inspection.ts"
 import { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import { attempt } from "./interruption.ts"
 
-type Reason = FailureReason | Stopped
+type Reason = FailureReason
 
 /** How a run ended. */
 interface Ending {
@@ -97,11 +97,11 @@ export const failed = (reason: FailureReason, result: RunResult): RunFailed => {
 
 const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Ending => {
   if (Exit.isSuccess(exit)) return { status: exit.value, error: undefined }
-  const error = errorOf(exit.cause)
-  if (!(error instanceof Stopped)) return { status: "failed", error }
-  if (error.stop.cause === "cancel") return { status: "cancelled", error: undefined }
-  if (error.stop.cause === "session") return { status: "failed", error: error.stop.error }
-  return { status: "failed", error: Limits.outOfTime(run) }
+  const { stop } = run.control
+  if (stop === undefined || !Cause.hasInterrupts(exit.cause))
+    return { status: "failed", error: errorOf(exit.cause) }
+  if (stop.cause === "cancel") return { status: "cancelled", error: undefined }
+  return { status: "failed", error: stop.cause === "session" ? stop.error : Limits.outOfTime(run) }
 }
 
 const announceError = (run: Run, error: EventError): void => {

@@ -47,7 +47,7 @@ export const start = (
   Effect.contextWith((context: Context.Context<Services>) => {
     const run = new Run(task, audience, context)
     onRun(run)
-    return Spans.run(run, task.prompts, Effect.ensuring(execute(run, task), rest)).pipe(
+    return Spans.run(run, task.prompts, Effect.ensuring(run.control.within(execute(run, task)), rest)).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
           audience.reader.end(Exit.asVoid(exit))

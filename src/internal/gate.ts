@@ -4,18 +4,16 @@
 import * as Effect from "effect/Effect"
 import type { FailureReason } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
-import type { Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 
 /** Waits while the run is paused. Fails if it is stopped. */
-export const open = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Stopped> {
+export const open = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
   yield* whilePaused(run)
-  yield* run.checkStopped
+  yield* run.interruptible
 })
 
 /** Before a turn: checks the limits, and asks `pauseCheck` hooks. */
-export const beforeTurn = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<void, FailureReason | Stopped> {
+export const beforeTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FailureReason> {
   yield* Limits.check(run)
   yield* run.ask(
     "pauseCheck",

@@ -11,7 +11,7 @@ import { quoted } from "./failureText.ts"
 import * as JsonSchema from "../JsonSchema.ts"
 import type { Assistant, ToolCall } from "../Message.ts"
 import * as HostedCall from "./hostedCall.ts"
-import type { Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import type * as Registry from "../ToolRegistry.ts"
@@ -36,7 +36,7 @@ export const check = (
   run: Run,
   message: Assistant,
   call: ToolCall
-): Effect.Effect<Allowed | Outcome, FailureReason | Stopped> => {
+): Effect.Effect<Allowed | Outcome, FailureReason> => {
   const prepared = prepare(run, call)
   const isGuarded =
     run.output?.isCall(call) !== true && (run.hooks.has("beforeTool") || run.hooks.has("approveTool"))

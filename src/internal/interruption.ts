@@ -1,14 +1,16 @@
 /**
  * Stops and pauses a run from outside, and runs the code that is not the run's own.
  *
- * The fiber of a run is never interrupted. Foreign work (a provider, a tool, a hook, a context manager, a subscriber) runs by
- * `attempt` in a fiber of its own, which is interrupted when the run is stopped or the work's time is over. Work that ignores
+ * A stop interrupts the fibers of the run, and keeps the reason. They can be interrupted only where they wait for foreign work (a
+ * provider, a tool, a hook, a context manager): what the engine does between is done whole, so that events balance. Foreign work runs
+ * by `attempt` in a fiber of its own, which is interrupted when the wait for it is interrupted or its time is over. Work that ignores
  * its interruption for longer than `grace` is abandoned: it runs on unobserved, and the run continues without it.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Latch from "effect/Latch"
 import type { SessionError } from "./sessionError.ts"
 import type { Stopwatch } from "./stopwatch.ts"
@@ -51,7 +53,10 @@ interface Inside {
 /** The switches of one run. */
 export class Control {
   private readonly unpaused = Latch.makeUnsafe(true)
-  readonly inFlight = new InFlight()
+  /** The fibers of the run: its own, and those of its calls in the background. */
+  private readonly fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+  /** Run in order after a stop has interrupted the fibers. */
+  readonly onStop: Array<Effect.Effect<unknown>> = []
   /** Those of the runs inside of this one, with the tool call that each belongs to, and the latch that its end opens. */
   private readonly inner = new Map<Control, Inside>()
   /** Why the run was stopped; `undefined` while it was not. */
@@ -69,13 +74,24 @@ export class Control {
   /** Succeeds when the run is paused. */
   readonly pausing: Effect.Effect<void> = this.held.await
 
-  /** Interrupts the foreign work in flight and ends the run. The first stop counts. Does not wait for the end. */
+  /** Runs work of the run in this fiber, which a stop interrupts. */
+  readonly within = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.withFiber((fiber) => {
+      this.fibers.add(fiber)
+      return Effect.ensuring(
+        work,
+        Effect.sync(() => this.fibers.delete(fiber))
+      )
+    })
+
+  /** Interrupts the fibers of the run, the last begun first. The first stop counts. Does not wait for the end. */
   stopWith(stop: Stop): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.stop !== undefined) return Effect.void
       this.stop = stop
       this.unpaused.openUnsafe()
-      return this.inFlight.halt
+      const interrupts = [...this.fibers].reverse().map((fiber) => fork(Fiber.interrupt(fiber)))
+      return Effect.forEach([...interrupts, ...this.onStop], identity, { discard: true })
     })
   }
 
@@ -136,6 +152,8 @@ interface Cut {
 export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> } | Cut
 
 export interface AttemptOptions {
+  /** The run that waits for the work: its stop halts the work. Default: nothing but the options below ends the wait. */
+  readonly control?: Control | undefined
   /** The work that is halted together with this one. Default: none. */
   readonly within?: InFlight | undefined
   /** Milliseconds until the work is interrupted. Default: `Infinity`, no limit. */
@@ -152,7 +170,8 @@ export const attempt = <A, E, R>(
   options: AttemptOptions = {}
 ): Effect.Effect<Attempted<A, E>, never, R> =>
   Effect.uninterruptibleMask((restore) => {
-    if (options.within?.isHalted === true) return Effect.succeed({ _tag: "Halted", isAbandoned: false })
+    if (options.within?.isHalted === true || options.control?.stop !== undefined)
+      return Effect.succeed({ _tag: "Halted", isAbandoned: false })
     return Effect.flatMap(Effect.forkDetach(work, { startImmediately: true }), (fiber) => {
       const exit = fiber.pollUnsafe()
       return exit === undefined ? supervised(fiber, options, restore) : Effect.succeed({ _tag: "Done", exit })
@@ -162,7 +181,7 @@ export const attempt = <A, E, R>(
 /** Waits for the end of a fiber, or for the end of its grace once it is interrupted. */
 const supervised = Effect.fnUntraced(function* <A, E>(
   fiber: Fiber.Fiber<A, E>,
-  { inner, stopwatch, timeout = Infinity, within }: AttemptOptions,
+  { control, inner, stopwatch, timeout = Infinity, within }: AttemptOptions,
   restore: <B>(wait: Effect.Effect<B>) => Effect.Effect<B>
 ): Effect.fn.Return<Attempted<A, E>> {
   const ended = Deferred.makeUnsafe<Attempted<A, E>>()
@@ -189,7 +208,10 @@ const supervised = Effect.fnUntraced(function* <A, E>(
   const timer = Number.isFinite(timeout)
     ? yield* fork(stopwatch?.after(timeout, timedOut) ?? Effect.delay(timedOut, timeout))
     : undefined
-  const attempted = yield* Effect.onInterrupt(restore(Deferred.await(ended)), () => Fiber.interrupt(fiber))
+  const end = Deferred.await(ended)
+  const attempted = yield* control === undefined
+    ? Effect.onInterrupt(restore(end), () => Fiber.interrupt(fiber))
+    : Effect.catchCause(Effect.interruptible(end), () => Effect.andThen(interrupt("Halted"), end))
   within?.halts.delete(halt)
   if (timer !== undefined) yield* Fiber.interrupt(timer)
   return attempted

@@ -16,7 +16,7 @@ import * as Pending from "./pending.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as Options from "./publishedOptions.ts"
 import type { RunOptions } from "../RunOptions.ts"
-import { Outer, type Run, Stopped } from "./run.ts"
+import { Outer, type Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import * as Request from "./request.ts"
@@ -61,7 +61,7 @@ const begin = (run: Run, { continued, open, prompts }: Task): void =>
     ...(open === undefined ? {} : { resumes: open.runId })
   })
 
-type Reason = FailureReason | Stopped
+type Reason = FailureReason
 
 const beforeExecution = (run: Run, task: Task): Effect.Effect<void, Reason> =>
   run.ask(
@@ -142,7 +142,7 @@ const retrying = (
 
 /** Lets hooks prepare the next turn, then asks them whether the run stops here, or takes another turn in any case. */
 const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
-  yield* run.checkStopped
+  yield* run.interruptible
   const input = (): Hook.AfterTurnInput => ({
     ...run.turnInput,
     message: turn.message,
@@ -233,7 +233,7 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
     const append = Effect.sync(() => run.append([instruction]))
     let turn = yield* retrying(run, Turn.run(run, append))
     while (turn === undefined) turn = yield* retrying(run, Turn.run(run, Effect.void))
-    yield* run.checkStopped
+    yield* run.interruptible
   }
   return "incomplete"
 })

@@ -3,6 +3,7 @@
  *
  * On every path the answer is in the transcript: as far as it came, with the reason why it ended.
  */
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -18,7 +19,7 @@ import { Protocol, ProviderError } from "../ProviderError.ts"
 import { isOfContent } from "./recovery.ts"
 import { errorOf, type Excess, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
-import { type Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import * as Silence from "./silence.ts"
 import * as Spans from "./spans.ts"
 import * as PublishedOptions from "./publishedOptions.ts"
@@ -31,7 +32,7 @@ export interface Asked {
   readonly exit: Exit.Exit<void, Reason>
 }
 
-type Reason = FailureReason | Stopped
+type Reason = FailureReason
 
 /** Makes the request by `prepare`, asks, and waits for the end of the answer. */
 export const ask = Effect.fnUntraced(function* (
@@ -66,9 +67,10 @@ const announceEnd = (
   { excess, recovery, reply: { finish, start }, run }: Reply,
   { durationMs, exit, message }: Asked & { readonly durationMs: number }
 ): void => {
-  const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
-  if (error instanceof Stopped) return
-  if (error !== undefined) return run.emit({ _tag: "ModelCallError", error, willRetry: false })
+  if (Exit.isFailure(exit)) {
+    if (Cause.hasInterrupts(exit.cause)) return
+    return run.emit({ _tag: "ModelCallError", error: errorOf(exit.cause), willRetry: false })
+  }
   const adjusted = [
     ...recovery.adjusted,
     ...(start?.adjusted ?? []),

@@ -7,22 +7,22 @@ import * as Continuation from "./continuation.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message } from "../Message.ts"
-import type { Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 
 /** Appends the pending messages, and at the start of a run the steering that waits. */
 export const deliver = Effect.fnUntraced(function* (
   run: Run,
   pollFirst: boolean
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, FailureReason> {
   // Steering of a run that was stopped was sent before the prompt: an answer to it alone would answer what is over.
   if (pollFirst && wasStopped(run)) run.addBefore(run.queues.drain("steering", "all"))
   if (run.background !== undefined) run.background.report()
   run.deliverPending()
   yield* run.delivered
   if (!pollFirst) return
-  yield* run.checkStopped
+  yield* run.interruptible
   yield* takeSteering(run, "start")
-  yield* run.checkStopped
+  yield* run.interruptible
   run.deliverPending()
   yield* run.delivered
 })
@@ -35,7 +35,7 @@ const wasStopped = ({ messages, queues }: Run): boolean =>
 export const takeSteering = Effect.fnUntraced(function* (
   run: Run,
   phase: Hook.SteeringPhase
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, FailureReason> {
   yield* run.ask(
     "steering",
     () => ({ ...run.baseInput, turn: run.turn, phase }),
@@ -45,9 +45,7 @@ export const takeSteering = Effect.fnUntraced(function* (
 })
 
 /** Takes follow-ups in the same way. Finds the run over and the queue empty in one synchronous step. */
-export const takeFollowUps = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<void, FailureReason | Stopped> {
+export const takeFollowUps = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FailureReason> {
   yield* run.ask(
     "followUp",
     () => ({ ...run.baseInput, turn: run.turn }),

@@ -17,7 +17,7 @@ import type { ModelRequest } from "../Provider.ts"
 import { ContextOverflow, ProviderError } from "../ProviderError.ts"
 import { Recovery } from "./recovery.ts"
 import * as Refusals from "./refusals.ts"
-import { type Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import { monotonicMillis } from "./stopwatch.ts"
 import * as Spans from "./spans.ts"
 import type { Attempt } from "./telemetry.ts"
@@ -250,10 +250,12 @@ export class Reply {
   }
 
   private badEnd(
-    cause: Cause.Cause<Failure.FailureReason | Stopped>
+    cause: Cause.Cause<Failure.FailureReason>
   ): Pick<Message.Assistant, "stopReason" | "errorMessage" | "refused"> {
+    const { stop } = this.run.control
+    if (stop !== undefined && Cause.hasInterrupts(cause))
+      return { stopReason: "aborted", errorMessage: reasonOf(stop) }
     const error = errorOf(cause)
-    if (error instanceof Stopped) return { stopReason: "aborted", errorMessage: reasonOf(error.stop) }
     // A vendor that refused a prompt for its content would refuse each later request that has it.
     const isRefused =
       (error._tag === "GuardrailTripped" && error.stage === "input") ||
@@ -266,9 +268,9 @@ export class Reply {
   }
 
   /** Ends the answer, whole or as far as it came, and returns its message. */
-  close(exit: Exit.Exit<void, Failure.FailureReason | Stopped>): Message.Assistant {
+  close(exit: Exit.Exit<void, Failure.FailureReason>): Message.Assistant {
     const { request, run } = this
-    if (this.isStarted || (Exit.isFailure(exit) && isPaidFor(errorOf(exit.cause)))) this.enterForGood()
+    if (this.isStarted || (Exit.isFailure(exit) && isPaid(exit.cause))) this.enterForGood()
     const usage = this.usageOf(exit)
     this.begin()
     this.isClosed = true
@@ -291,7 +293,7 @@ export class Reply {
   /** The usage that the provider reported, or an estimate for an answer that was broken off before that. */
   usageOf(exit: Exit.Exit<unknown, unknown>): Usage | undefined {
     const reported = this.reply.finish?.usage
-    return Exit.isSuccess(exit) || !isBrokenOff(Cause.squash(exit.cause), this.isStarted)
+    return Exit.isSuccess(exit) || !isBrokenOff(exit.cause, this.isStarted)
       ? reported
       : (Budget.reported(reported) ?? this.estimated ?? reported)
   }
@@ -328,15 +330,22 @@ export class Reply {
 const isAboutCall = ({ _tag }: ModelEvent.ModelEvent): boolean => _tag === "Attempt" || _tag === "Retracted"
 
 /** Whether the vendor may charge for a failed request: it may have read it, unless it refused it. */
-const isPaidFor = (error: Failure.EventError | Stopped): boolean => {
-  if (error._tag !== "ProviderError") return error._tag === "Stopped"
+const isPaidFor = (error: Failure.EventError): boolean => {
+  if (error._tag !== "ProviderError") return false
   const { reason } = error
   return reason._tag === "Transport" ? reason.kind === "reset" : brokenOff.has(reason._tag)
 }
 
+/** Likewise of a call that a stop of the run may have broken off. */
+const isPaid = (cause: Cause.Cause<Failure.FailureReason>): boolean =>
+  Cause.hasInterrupts(cause) || isPaidFor(errorOf(cause))
+
 /** Whether the vendor charges for an answer that did not reach its end: it had begun, or may have when the run stopped. */
-const isBrokenOff = (error: unknown, isStarted: boolean): boolean =>
-  error instanceof Stopped || (isStarted && (!(error instanceof ProviderError) || isPaidFor(error)))
+const isBrokenOff = (cause: Cause.Cause<unknown>, isStarted: boolean): boolean => {
+  if (Cause.hasInterrupts(cause)) return true
+  const error = Cause.squash(cause)
+  return isStarted && (!(error instanceof ProviderError) || isPaidFor(error))
+}
 
 const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
 
@@ -347,8 +356,8 @@ const reasonOf = (stop: Stop): string =>
 
 /** The failure of a cause, or its defect with a name. */
 export const errorOf = (
-  cause: Cause.Cause<Failure.FailureReason | Stopped>
-): Failure.FailureReason | Failure.Defect | Stopped => {
+  cause: Cause.Cause<Failure.FailureReason>
+): Failure.FailureReason | Failure.Defect => {
   const failure = Cause.findErrorOption(cause)
   return failure._tag === "Some" ? failure.value : Failure.defect(Cause.squash(cause))
 }

@@ -10,16 +10,14 @@ import type * as Hook from "../Hook.ts"
 import type * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import type { ModelRequest } from "../Provider.ts"
-import type { Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import type * as Tool from "../Tool.ts"
 import * as ToolDefinition from "./toolDefinition.ts"
 import { ToolSelection } from "../ToolSelection.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** Makes the request that `beforeModel` hooks get. */
-export const make = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
+export const make = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ModelRequest, FailureReason> {
   const offered = yield* offer(run)
   yield* Compact.ifDue(run)
   return yield* of(run, offered)
@@ -28,7 +26,7 @@ export const make = Effect.fnUntraced(function* (
 const of = Effect.fnUntraced(function* (
   run: Run,
   { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
-): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
+): Effect.fn.Return<ModelRequest, FailureReason> {
   const viewed = yield* view(run)
   const led = Transcript.led(viewed)
   const hasNews = run.isContinued || !hasNoNews(run.conversation.messages)

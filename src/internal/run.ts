@@ -4,6 +4,7 @@
  * Only the methods of this class assign its fields. They run in the run's own fiber and those of its tools, and each is one
  * synchronous step. Values that a run returns are copies, or are replaced and never changed.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,7 +21,7 @@ import type * as Hook from "../Hook.ts"
 import { HookManager } from "../HookManager.ts"
 import { RunHooks } from "./hookCalls.ts"
 import * as HostedCall from "./hostedCall.ts"
-import { attempt, Control, type Stop } from "./interruption.ts"
+import { attempt, Control } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Interrupted } from "./interrupted.ts"
 import type { Journal } from "./journal.ts"
@@ -49,15 +50,6 @@ export type Services = Provider | ToolRegistry
 
 /** Unique, like the ids of messages. */
 export const makeRunId = (): string => `run_${makeId().slice("msg_".length)}`
-
-/** The run was stopped. Travels through the engine like a failure, and never leaves it. */
-export class Stopped {
-  readonly _tag = "Stopped"
-  readonly stop: Stop
-  constructor(stop: Stop) {
-    this.stop = stop
-  }
-}
 
 /** Those who receive the events of a run, and the run whose tool call it belongs to. */
 export interface Surroundings extends Audience {
@@ -162,8 +154,8 @@ export class Run {
       }
     })
     this.journal = audience.journal
-    // The last halt: after it has interrupted the work in flight, a stop lets no event wait for a reader that may have left.
-    this.control.inFlight.halts.add(Effect.sync(() => reader.release()))
+    // After it has interrupted the work in flight, a stop lets no event wait for a reader that may have left.
+    this.control.onStop.push(Effect.sync(() => reader.release()))
     this.parent?.control.enter(this.control, this.events.path?.at(-1)?.toolCallId)
     this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Outer)?.budget)
     this.queues = task.queues
@@ -361,26 +353,22 @@ export class Run {
     this.emit({ _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
   }
 
-  /** Fails if the run is stopped by now. */
-  get checkStopped(): Effect.Effect<void, Stopped> {
-    return this.control.stop === undefined ? Effect.void : this.stopped
+  /** Ends here if the run is stopped by now. */
+  get interruptible(): Effect.Effect<void> {
+    return this.control.stop === undefined ? Effect.void : Effect.interrupt
   }
 
-  /** Runs foreign work, which a stop of the run interrupts. A failure after the stop counts as stopped. */
-  attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Stopped, R> {
+  /** Runs foreign work, which a stop of the run interrupts. A failure after the stop is an interruption. */
+  attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const { control } = this
+    if (control.stop !== undefined) return Effect.interrupt
     // A value that is there needs no fiber.
-    if (Exit.isExit(work) && Exit.isSuccess(work) && this.control.stop === undefined) return work
-    return Effect.flatMap(
-      attempt(work, { within: this.control.inFlight }),
-      (ended): Effect.Effect<A, E | Stopped> =>
-        ended._tag === "Done" && (Exit.isSuccess(ended.exit) || this.control.stop === undefined)
-          ? ended.exit
-          : this.stopped
-    )
-  }
-
-  private get stopped(): Effect.Effect<never, Stopped> {
-    return Effect.fail(new Stopped(this.control.stop ?? { cause: "cancel" }))
+    if (Exit.isExit(work) && Exit.isSuccess(work)) return work
+    return Effect.flatMap(attempt(work, { control }), (ended) => {
+      if (ended._tag !== "Done" || (Exit.isFailure(ended.exit) && control.stop !== undefined))
+        return Effect.interrupt
+      return uninterrupted(ended.exit)
+    })
   }
 
   /** Asks the hooks of a point. `use` takes what each returned, and may keep those after it from being asked. */
@@ -388,7 +376,7 @@ export class Run {
     point: P,
     input: () => Hook.Input<P>,
     use?: (output: Hook.Output<P>) => "next" | "stop" | void
-  ): Effect.Effect<void, FailureReason | Stopped> {
+  ): Effect.Effect<void, FailureReason> {
     return this.hooks.has(point) ? this.attempt(this.hooks.each(point, input, use)) : Effect.void
   }
 
@@ -411,6 +399,10 @@ export class Run {
     return { ...this.baseInput, ...this.asked, turn: this.turn, messages: this.messages }
   }
 }
+
+/** Foreign work that interrupted itself must not pass for a run that was stopped. */
+const uninterrupted = <A, E>(exit: Exit.Exit<A, E>): Effect.Effect<A, E> =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.die(Cause.squash(exit.cause)) : exit
 
 /** The run that code runs inside of: in a tool, or in a hook. */
 export const Outer = Context.Reference<Run | undefined>("effect-agent/Run", {

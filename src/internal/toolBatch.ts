@@ -10,7 +10,7 @@ import * as Consent from "./consent.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
 import type * as Message from "../Message.ts"
-import type { Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import type { OpenTurn } from "./openTurn.ts"
 import * as ToolCall from "./toolCall.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
@@ -23,13 +23,11 @@ import * as ToolOutcome from "./toolOutcome.ts"
 export const execute = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
-  reviewed: Exit.Exit<void, FailureReason | Stopped>,
+  reviewed: Exit.Exit<void, FailureReason>,
   earlier?: OpenTurn,
   begun?: InterruptedTurn
 ): Effect.fn.Return<Batch> {
   const batch = new Batch(run, message, earlier, begun)
-  const { halt } = batch.inFlight
-  run.control.inFlight.halts.add(halt)
   if (Exit.isFailure(reviewed)) batch.endRun(reviewed.cause)
   const open = batch.unanswered.filter((call) => !batch.isEnded(call))
   const perform = Consent.isNeeded(batch) ? performAsking : performAll
@@ -51,7 +49,6 @@ export const execute = Effect.fnUntraced(function* (
     if (batch.isDeferring) yield* suspend(batch)
     if (!batch.isSuspended) yield* batch.answer(batch.unanswered)
   }
-  run.control.inFlight.halts.delete(halt)
   return batch
 })
 
@@ -59,7 +56,7 @@ export const execute = Effect.fnUntraced(function* (
 const suspend = Effect.fnUntraced(function* (batch: Batch) {
   const { background } = batch.run
   if (background !== undefined) {
-    yield* Effect.ignore(batch.run.attempt(background.ends))
+    yield* Effect.exit(batch.run.attempt(background.ends))
     for (const { call, outcome } of background.release(batch.calls))
       if (outcome !== undefined) batch.keep(call, outcome)
   }
@@ -70,19 +67,29 @@ type Perform = (batch: Batch, looked: ReadonlyArray<ToolCall.Looked>) => Effect.
 
 /** Performs calls side by side; a single call in the fiber of the run. */
 const performAll: Perform = (batch, looked) =>
-  Effect.forEach(looked, (call) => ToolCall.perform(batch, call), {
-    concurrency: looked.length === 1 ? 1 : concurrencyOf(batch),
-    discard: true
-  })
+  looked.length === 1
+    ? Effect.forEach(looked, (call) => ToolCall.perform(batch, call), { discard: true })
+    : sideBySide(batch, looked, (call) => ToolCall.perform(batch, call), concurrencyOf(batch))
 
 /** Performs calls that may have to wait for a person. While one waits, it takes no place of the others. */
-const performAsking: Perform = Effect.fnUntraced(function* (batch, looked) {
+const performAsking: Perform = (batch, looked) => {
   const places = Semaphore.makeUnsafe(concurrencyOf(batch))
-  yield* Effect.forEach(looked, (call) => ToolCall.performApproved(batch, call, places), {
-    concurrency: "unbounded",
-    discard: true
-  })
-})
+  return sideBySide(batch, looked, (call) => ToolCall.performApproved(batch, call, places), "unbounded")
+}
+
+/** A stop of the run interrupts the calls at work, which end then; the others do not begin. */
+const sideBySide = (
+  batch: Batch,
+  looked: ReadonlyArray<ToolCall.Looked>,
+  perform: (call: ToolCall.Looked) => Effect.Effect<void>,
+  concurrency: number | "unbounded"
+): Effect.Effect<void> =>
+  Effect.interruptible(
+    Effect.forEach(looked, (call) => Effect.uninterruptible(perform(call)), { concurrency, discard: true })
+  ).pipe(
+    Effect.exit,
+    Effect.flatMap((exit) => (Exit.isSuccess(exit) ? Effect.void : ToolCall.closeUnbegun(batch, looked)))
+  )
 
 const concurrencyOf = ({ run }: Batch): number =>
   Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)

@@ -136,6 +136,17 @@ export const closeWaiting = (batch: Batch): Effect.Effect<void> =>
     discard: true
   })
 
+/** Ends the calls that a stop of the run has kept from beginning. */
+export const closeUnbegun = (batch: Batch, looked: ReadonlyArray<Looked>): Effect.Effect<void> =>
+  Effect.forEach(
+    looked.map((call) => (call._tag === "Lost" ? call.call : call.prepared.call)),
+    (call) =>
+      batch.isOpen(call)
+        ? skip(batch, call, batch.notToBegin(call) ?? ToolOutcome.aborted(call))
+        : Effect.void,
+    { discard: true }
+  )
+
 /** Executes one call, as often as its hooks have it run again, and settles it. */
 export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked): Effect.fn.Return<void> {
   const { run } = batch
@@ -193,9 +204,8 @@ const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) =>
     Effect.catchCause((cause) => own.die(cause)),
     Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(beside.call), own)))
   )
-  return Effect.forkDetach(beside.isInBackground ? background.placed(beside, whole) : whole, {
-    startImmediately: true
-  })
+  const placed = beside.isInBackground ? background.placed(beside, whole) : whole
+  return Effect.forkDetach(own.run.control.within(placed), { startImmediately: true, uninterruptible: true })
 }
 
 /**
@@ -256,7 +266,13 @@ const execute = Effect.fnUntraced(function* (
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
   const inner = () => run.control.innerEnded(call.id)
   const stopwatch = run.waiting.startCall(call.id)
-  const attempted = yield* attempt(work, { within: inFlight, timeout, stopwatch, inner })
+  const attempted = yield* attempt(work, {
+    control: run.control,
+    within: inFlight,
+    timeout,
+    stopwatch,
+    inner
+  })
   run.waiting.endCall(call.id)
   isRunning = false
   const { beside } = batch

@@ -1,6 +1,7 @@
 /**
  * One model call, and the tool calls of its answer.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Batch } from "./batch.ts"
@@ -9,13 +10,12 @@ import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as ModelCall from "./modelCall.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
-import { errorOf } from "./reply.ts"
 import type { OpenTurn } from "./openTurn.ts"
 import * as Request from "./request.ts"
-import { type Run, Stopped } from "./run.ts"
+import type { Run } from "./run.ts"
 import * as ToolBatch from "./toolBatch.ts"
 
-type Reason = FailureReason | Stopped
+type Reason = FailureReason
 
 /** An answer and the results of its calls. */
 export interface Turn {
@@ -74,7 +74,7 @@ const end = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(batch === undefined ? whole(run, reviewed) : verdict(run, batch))
   const { isSuspended = false, isTerminated = false, results: toolResults = [] } = batch ?? {}
   run.waiting.leaveOpen(isSuspended ? batch?.openTurn : undefined)
-  if (Exit.isFailure(exit) && errorOf(exit.cause) instanceof Stopped) run.announceCancel()
+  if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) run.announceCancel()
   run.emit({
     _tag: "TurnEnd",
     messageId: message.id,
@@ -100,7 +100,7 @@ const review = (run: Run, { durationMs, message }: ModelCall.Asked): Effect.Effe
 
 /** An answer without calls, unless the run is stopped. */
 const whole = (run: Run, reviewed: Exit.Exit<void, Reason>): Effect.Effect<void, Reason> =>
-  Exit.isSuccess(reviewed) ? run.checkStopped : reviewed
+  Exit.isSuccess(reviewed) ? run.interruptible : reviewed
 
 /** Fails if the run must not continue after these calls. */
 const verdict = Effect.fnUntraced(function* (
@@ -111,7 +111,7 @@ const verdict = Effect.fnUntraced(function* (
   if (isSuspended) return
   if (fatal !== undefined) return yield* Effect.failCause(fatal)
   if (failure !== undefined) return yield* failure
-  yield* run.checkStopped
+  yield* run.interruptible
   const tooMany = Limits.tooManyToolCalls(run)
   if (tooMany !== undefined) return yield* tooMany
   yield* Limits.checkRepetition(run)
