@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { attempt, Control, grace, InFlight } from "../src/internal/interruption.ts"
+import { attempt, Control, grace } from "../src/internal/interruption.ts"
 
 /** Work that never ends, and reports its interruption. */
 const endless = () => {
@@ -9,6 +9,13 @@ const endless = () => {
   const effect = Effect.onInterrupt(Effect.never, () => Effect.sync(() => work.interrupted++))
   return { work, effect }
 }
+
+/** Runs work as a run does: its fiber can be interrupted only where it waits for foreign work. */
+const start = (control: Control, work: Effect.Effect<unknown, unknown>, until?: Effect.Effect<void>) =>
+  Effect.forkDetach(control.fibers.including(attempt(work, { control, until })), {
+    startImmediately: true,
+    uninterruptible: true
+  })
 
 describe("attempt", () => {
   it.effect("returns how the work ended", () =>
@@ -20,15 +27,13 @@ describe("attempt", () => {
     })
   )
 
-  it.effect("interrupts the work when its time is over, and when it is halted", () =>
+  it.effect("interrupts the work when its time is over, and when the run is stopped", () =>
     Effect.gen(function* () {
       for (const tag of ["TimedOut", "Halted"] as const) {
-        const within = new InFlight()
+        const control = new Control()
         const { effect, work } = endless()
-        const attempted = yield* Effect.forkChild(attempt(effect, { within, timeout: 1000 }), {
-          startImmediately: true
-        })
-        yield* tag === "Halted" ? within.halt : TestClock.adjust(1000)
+        const attempted = yield* start(control, effect, Effect.sleep(1000))
+        yield* tag === "Halted" ? control.cancel() : TestClock.adjust(1000)
         assert.deepStrictEqual(yield* Fiber.join(attempted), { _tag: tag, isAbandoned: false })
         assert.strictEqual(work.interrupted, 1)
       }
@@ -37,11 +42,9 @@ describe("attempt", () => {
 
   it.effect("abandons work that ignores its interruption, after the grace", () =>
     Effect.gen(function* () {
-      const within = new InFlight()
-      const attempted = yield* Effect.forkChild(attempt(Effect.uninterruptible(Effect.never), { within }), {
-        startImmediately: true
-      })
-      yield* within.halt
+      const control = new Control()
+      const attempted = yield* start(control, Effect.uninterruptible(Effect.never))
+      yield* control.cancel()
       yield* TestClock.adjust(grace - 1)
       assert.isUndefined(attempted.pollUnsafe())
       yield* TestClock.adjust(1)
@@ -49,15 +52,15 @@ describe("attempt", () => {
     })
   )
 
-  it.effect("does not begin work that is halted already", () =>
+  it.effect("does not begin work of a run that is stopped", () =>
     Effect.gen(function* () {
-      const within = new InFlight()
-      yield* within.halt
+      const control = new Control()
+      yield* control.cancel()
       let isBegun = false
       const work = Effect.sync(() => {
         isBegun = true
       })
-      assert.deepStrictEqual(yield* attempt(work, { within }), { _tag: "Halted", isAbandoned: false })
+      assert.deepStrictEqual(yield* attempt(work, { control }), { _tag: "Halted", isAbandoned: false })
       assert.isFalse(isBegun)
     })
   )

@@ -10,7 +10,7 @@ import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { FailureReason } from "./failureReason.ts"
-import { InFlight } from "./interruption.ts"
+import { Fibers } from "./interruption.ts"
 import * as Message from "../Message.ts"
 import type { Body, ToolOutput } from "../AgentEvent.ts"
 import type { RunOptions } from "../RunOptions.ts"
@@ -52,7 +52,8 @@ export class BackgroundCall {
   readonly startedAt: number
   /** The turn that made the call. */
   readonly turn: number
-  readonly inFlight = new InFlight()
+  /** The fiber of the call. */
+  readonly fibers = new Fibers()
   /** Succeeds when the turn need not wait for the call any longer. */
   readonly returned = Deferred.makeUnsafe<Returned>()
   /** Opens when the call has ended in the background. */
@@ -62,13 +63,10 @@ export class BackgroundCall {
   partial: ToolOutput | undefined
   /** The end of the call; `undefined` while it is at work. */
   outcome: Outcome | undefined
-  /** Opens when a cancel halts the call. */
-  readonly halted = Latch.makeUnsafe(false)
   private readonly run: Owner
 
   constructor(run: Owner, { call, handle, turn = run.turn }: Pick<OpenCall, "call" | "handle" | "turn">) {
     this.run = run
-    this.inFlight.halts.add(this.halted.open)
     this.call = call
     this.handle = handle
     this.startedAt = run.elapsed
@@ -154,13 +152,10 @@ export class Background {
     this.changed.openUnsafe()
   }
 
-  /** Runs the work of a call when it has a place, or is halted. */
-  placed(call: BackgroundCall, work: Effect.Effect<void>): Effect.Effect<void> {
-    const taken = Effect.as(this.places.take(1), this.places.release(1))
-    const halted = Effect.as(call.halted.await, Effect.void)
-    const place = Effect.interruptible(Effect.raceFirst(taken, halted))
-    return Effect.flatMap(Effect.exit(place), (exit) =>
-      Exit.isSuccess(exit) ? Effect.ensuring(work, exit.value) : work
+  /** Runs the work of a call when it has a place, or is interrupted. */
+  placed(work: Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.flatMap(Effect.exit(Effect.interruptible(this.places.take(1))), (taken) =>
+      Exit.isSuccess(taken) ? Effect.ensuring(work, this.places.release(1)) : work
     )
   }
 
@@ -211,8 +206,8 @@ export class Background {
 
   /** Interrupts the calls at work, and waits for their ends. */
   get close(): Effect.Effect<void> {
-    const halts = Effect.forEach(this.atWork, ({ inFlight }) => inFlight.halt, { discard: true })
-    return Effect.andThen(halts, this.ends)
+    const interrupts = Effect.forEach(this.atWork, ({ fibers }) => fibers.interrupt, { discard: true })
+    return Effect.andThen(interrupts, this.ends)
   }
 }
 

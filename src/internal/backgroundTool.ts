@@ -80,8 +80,8 @@ const wait = (run: Run, calls: ReadonlyArray<BackgroundCall>, { seconds = 60, un
 }
 
 const cancel = (calls: ReadonlyArray<BackgroundCall>) =>
-  Effect.forEach(calls, ({ ended, inFlight, outcome }) =>
-    outcome === undefined ? Effect.andThen(inFlight.halt, ended.await) : Effect.void
+  Effect.forEach(calls, ({ ended, fibers, outcome }) =>
+    outcome === undefined ? Effect.andThen(fibers.interrupt, ended.await) : Effect.void
   )
 
 const listed = ({ elapsed }: Run, calls: Background["calls"]): Tool.ToolOutput =>

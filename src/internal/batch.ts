@@ -8,7 +8,7 @@ import type { ToolOutput } from "../AgentEvent.ts"
 import type { BackgroundCall } from "./background.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
-import { InFlight } from "./interruption.ts"
+import { Fibers } from "./interruption.ts"
 import * as LargeResult from "./largeResult.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
@@ -52,8 +52,8 @@ export class Batch {
   /** Whether the turn stays open, since calls of it wait for a person. */
   isSuspended = false
   private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
-  /** The tools of this batch. */
-  readonly inFlight: InFlight
+  /** The fibers of the calls at work side by side. */
+  readonly fibers: Fibers
   /** The one call of a batch of its own, which may outlive the turn. Default: all calls of the answer, which do not. */
   readonly beside: BackgroundCall | undefined
   /** Held by the call that asks the hooks for steering: those beside it do not ask. */
@@ -78,7 +78,7 @@ export class Batch {
     this.run = run
     this.message = message
     this.beside = beside
-    this.inFlight = beside?.inFlight ?? new InFlight()
+    this.fibers = beside?.fibers ?? new Fibers()
     this.calls = beside === undefined ? Message.toolCalls(message) : [beside.call]
     this.earlier = earlier
     this.requests = run.waiting.requests ?? new Requests()
@@ -208,7 +208,7 @@ export class Batch {
   /** The outcome of a call that is not to begin, for a reason that arose since it was looked at. */
   notToBegin(call: Message.ToolCall): ToolOutcome.Outcome | undefined {
     if (this.failure !== undefined) return ToolOutcome.skippedByFailure
-    if (this.inFlight.isHalted || this.run.control.stop !== undefined) return ToolOutcome.aborted(call)
+    if (this.fibers.isInterrupted || this.run.control.stop !== undefined) return ToolOutcome.aborted(call)
     return this.isMoot ? ToolOutcome.skippedBySteering : undefined
   }
 
@@ -274,7 +274,7 @@ export class Batch {
         ...(error.details === undefined ? {} : { failure: error.details })
       })
     }
-    const halt = this.failure === undefined ? Effect.void : this.inFlight.halt
+    const halt = this.failure === undefined ? Effect.void : this.fibers.interruptOthers
     const asked = run.ask("onError", () => ({ ...run.baseInput, scope: "tool", error }))
     return Effect.andThen(halt, this.keepFatal(asked))
   }
@@ -318,16 +318,16 @@ export class Batch {
   }
 
   /** Ends the run for the reason of a batch inside, and halts the calls in flight if that one was. */
-  adopt({ fatal, inFlight }: Batch): Effect.Effect<void> {
+  adopt({ fatal, fibers }: Batch): Effect.Effect<void> {
     this.fatal ??= fatal
-    return inFlight.isHalted ? this.inFlight.halt : Effect.void
+    return fibers.isInterrupted ? this.fibers.interruptOthers : Effect.void
   }
 
   /** Keeps a defect, and halts the calls in flight. */
   die(cause: Cause.Cause<never>): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.fatal ??= cause
-      return this.inFlight.halt
+      return this.fibers.interruptOthers
     })
   }
 }

@@ -132,7 +132,7 @@ const carriedOut = Effect.fnUntraced(function* (
 const beforeCompaction = Effect.fnUntraced(function* (
   run: Run,
   asked: Omit<Hook.BeforeCompactionInput, keyof Hook.TurnInput>
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, FailureReason> {
   let detail: string | undefined
   yield* run.ask(
     "beforeCompaction",

@@ -253,7 +253,7 @@ const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "expiresA
   const answering = asked === "wait" ? [] : [Effect.suspend(() => person(asked))]
   const waiting = Effect.raceAllFirst([Deferred.await(opened.answered), ...answering, ...steered(batch)])
   const waited = yield* run.waiting.stopwatch.held(
-    attempt(waiting, { control: run.control, within: batch.inFlight, timeout: left })
+    attempt(waiting, { control: run.control, until: left === Infinity ? undefined : Effect.sleep(left) })
   )
   if (opened.answer !== undefined) return { _tag: "Answered", answer: opened.answer }
   batch.requests.withdraw(id)

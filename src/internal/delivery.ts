@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
-import { attempt, type Control, grace, InFlight } from "./interruption.ts"
+import { attempt, type Control, grace } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
 import type { RunFailed } from "../RunFailed.ts"
 
@@ -38,14 +38,12 @@ export interface Reader {
   readonly room: Effect.Effect<void>
   /** Waits until the subscribers behind the reader have received all events. Default: there are none. */
   readonly received?: Effect.Effect<void>
-  /** From now on there is room. */
-  readonly release: () => void
   /** Ends the stream after all events. */
   readonly end: (exit: Exit.Exit<void, RunFailed>) => void
 }
 
 /** The reader of a run that has none. */
-export const noReader: Reader = { add: () => {}, room: Effect.void, release: () => {}, end: () => {} }
+export const noReader: Reader = { add: () => {}, room: Effect.void, end: () => {} }
 
 /** All that receive the events of a run. */
 export interface Audience {
@@ -70,8 +68,6 @@ export class Delivery {
   private readonly hasUndelivered = Latch.makeUnsafe(false)
   /** Open while all is delivered. */
   private readonly allDelivered = Latch.makeUnsafe(true)
-  /** The subscriber that has an event, until the run is stopped. */
-  private readonly busy = new InFlight()
   /** Subscribers that a stop found busy: they receive only the end of the run. */
   private readonly interrupted = new Set<Subscriber>()
 
@@ -79,8 +75,6 @@ export class Delivery {
     this.runId = runId
     this.audience = audience
     this.control = control
-    const haltBusy = Effect.forkDetach(Effect.delay(this.busy.halt, grace))
-    control.onStop.push(Effect.suspend(() => (this.busy.halts.size > 0 ? haltBusy : Effect.void)))
   }
 
   get isDone(): boolean {
@@ -142,12 +136,11 @@ export class Delivery {
     const receiving = subscriber.receive(event)
     // Most subscribers have no more to do when they return.
     if (Exit.isExit(receiving)) return receiving
-    const isStopped = this.control.stop !== undefined
-    const timeout = isStopped ? Math.min(grace, subscriber.timeout) : subscriber.timeout
-    return Effect.flatMap(
-      attempt(receiving, isStopped ? { timeout } : { timeout, within: this.busy }),
-      (attempted) =>
-        attempted._tag === "Done" ? Effect.void : this.dismiss(subscriber, event, attempted.isAbandoned)
+    const stopped = Effect.andThen(this.control.stopped.await, Effect.sleep(grace))
+    const { timeout } = subscriber
+    const until = Number.isFinite(timeout) ? Effect.raceFirst(stopped, Effect.sleep(timeout)) : stopped
+    return Effect.flatMap(attempt(receiving, { until }), (attempted) =>
+      attempted._tag === "Done" ? Effect.void : this.dismiss(subscriber, event, attempted.isAbandoned)
     )
   }
 

@@ -8,6 +8,7 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { AgentEvent, Body } from "../AgentEvent.ts"
 import { type Audience, Delivery, type Reader } from "./delivery.ts"
@@ -30,6 +31,7 @@ export class Events {
   turn: number | undefined = undefined
   private readonly base: Base
   private readonly clock: Clock.Clock
+  private readonly control: Control
   private readonly audience: Audience
   private readonly delivery: Delivery
   private seq = 0
@@ -37,6 +39,7 @@ export class Events {
   constructor({ clock, control, id }: Source, callers: Omit<Base, "runId">, audience: Audience) {
     this.base = { runId: id, ...callers }
     this.clock = clock
+    this.control = control
     this.audience = audience
     this.delivery = new Delivery(id, audience, control)
   }
@@ -75,14 +78,10 @@ export class Events {
 
   /** Publishes the events of a run inside of this one between the events of this one, as they are. */
   get relay(): Reader {
-    let isReleased = false
     return {
       add: (events) => this.publish(events),
-      room: Effect.suspend(() => (isReleased ? Effect.void : this.room)),
+      room: Effect.suspend(() => this.room),
       received: Effect.suspend(() => this.delivered),
-      release: () => {
-        isReleased = true
-      },
       end: () => {}
     }
   }
@@ -107,8 +106,10 @@ export class Events {
 
   /** Waits while subscribers and the reader are too far behind. */
   private get room(): Effect.Effect<void> {
-    const { reader } = this.audience
-    return this.delivery.isDone ? reader.room : Effect.flatMap(this.delivered, () => reader.room)
+    if (!this.delivery.isDone) return Effect.flatMap(this.delivered, () => this.room)
+    const { room } = this.audience.reader
+    // A stop ends the wait for a reader, which may have left.
+    return Exit.isExit(room) ? room : Effect.raceFirst(room, this.control.stopped.await)
   }
 
   private stamp(body: Body): AgentEvent {

@@ -1,8 +1,8 @@
 /**
  * Starts a run in a fiber of its own, and gives it to callers as a result, as a stream or as a handle.
  *
- * Nothing interrupts that fiber. A caller that leaves the stream, is interrupted or closes its scope stops the run through
- * its control, and waits for its end: its events are balanced then, and its transcript whole.
+ * A caller that leaves the stream, is interrupted or closes its scope has the control of the run interrupt that fiber, and waits for
+ * its end: its events are balanced then, and its transcript whole.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -35,8 +35,8 @@ export interface Started {
 }
 
 /**
- * Starts a run, before this returns, in a fiber that nothing interrupts. Calls `onRun` before the first event, and runs `rest`
- * after the last one.
+ * Starts a run, before this returns, in a fiber that can be interrupted only where it waits for foreign work. Calls `onRun` before the
+ * first event, and runs `rest` after the last one.
  */
 export const start = (
   task: Task,
@@ -47,7 +47,11 @@ export const start = (
   Effect.contextWith((context: Context.Context<Services>) => {
     const run = new Run(task, audience, context)
     onRun(run)
-    return Spans.run(run, task.prompts, Effect.ensuring(run.control.within(execute(run, task)), rest)).pipe(
+    return Spans.run(
+      run,
+      task.prompts,
+      Effect.ensuring(run.control.fibers.including(execute(run, task)), rest)
+    ).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
           audience.reader.end(Exit.asVoid(exit))

@@ -57,12 +57,6 @@ export class Handoff<in out A, in out E = never> {
     this.handOver()
   }
 
-  /** From now on `room` is there: the writer is about to end, or the reader has left. */
-  release(): void {
-    this.capacity = Infinity
-    this.hasRoom.openUnsafe()
-  }
-
   /** All that waits, once there is something. For one reader at a time. */
   readonly pull: Pull.Pull<Batch<A>, E> = Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
     this.reader = resume

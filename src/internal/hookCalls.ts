@@ -15,7 +15,7 @@ import * as HookInput from "./hookInput.ts"
 import type { HookManager, Registered } from "../HookManager.ts"
 import * as HookOutput from "./hookOutput.ts"
 import type { RunOptions } from "../RunOptions.ts"
-import { attempt, InFlight } from "./interruption.ts"
+import { attempt } from "./interruption.ts"
 
 /** A hook that failed: the failure in words, and the name of the hook if it has one. */
 export interface HookFailure {
@@ -120,14 +120,13 @@ export class RunHooks {
         .flatMap((hook) => (isAt(point, hook) ? [hook] : []))
       const isTogether =
         hooks.length > 1 && kindOf(point) !== "shaper" && this.run.options().hookExecution === "parallel"
-      const group = isTogether ? new InFlight() : undefined
       const calls = hooks.map((hook) =>
         Effect.flatMap(
           Effect.suspend(() => input(state)),
-          (given) => this.call(point, hook, given, group)
+          (given) => this.call(point, hook, given)
         )
       )
-      const early = group && (yield* together(point, calls, group, denies))
+      const early = isTogether ? yield* together(point, calls, denies) : undefined
       for (const next of early ?? calls) {
         if (isDone?.(state) === true) break
         const result = Effect.isEffect(next) ? yield* next : next
@@ -142,14 +141,12 @@ export class RunHooks {
   }
 
   /**
-   * Calls one hook for as long as its time limit allows. A hook that is halted together with those of its group has returned
-   * nothing, and has not failed.
+   * Calls one hook for as long as its time limit allows. A hook that is interrupted has returned nothing, and has not failed.
    */
   private call<P extends Hook.Point>(
     point: P,
     hook: Registered<P>,
-    input: Hook.Input<P>,
-    within: InFlight | undefined
+    input: Hook.Input<P>
   ): Effect.Effect<Called<P>> {
     return Effect.gen({ self: this }, function* () {
       const failed = (detail: string): HookFailure =>
@@ -160,7 +157,8 @@ export class RunHooks {
           ? Result.succeed(undefined)
           : Result.fail(failed(`it is disabled after ${max} failures in a row`))
       const limit = timeLimit(point, this.run.options())
-      const work = attempt(returned(hook, input), { timeout: Duration.toMillis(limit), within })
+      const until = Duration.isFinite(limit) ? Effect.sleep(limit) : undefined
+      const work = attempt(returned(hook, input), { until })
       const [took, ended] = yield* Effect.timed(work)
       this.millis += Duration.toMillis(took)
       if (ended._tag === "Halted") return Result.succeed(undefined)
@@ -218,27 +216,23 @@ const kindOf = (point: Hook.Point): Hook.Kind => Hook.points[point].kind
 const isObserver = (point: Hook.Point): boolean => kindOf(point) === "observer"
 
 /**
- * Calls hooks side by side. The first guard that denies halts the others, and counts alone. Else all count, in the order of the
+ * Calls hooks side by side. The first guard that denies interrupts the others, and counts alone. Else all count, in the order of the
  * calls, and those that failed last: the output of another hook must not hide a failure.
  */
-const together = Effect.fnUntraced(function* <P extends Hook.Point>(
+const together = <P extends Hook.Point>(
   point: P,
   calls: ReadonlyArray<Effect.Effect<Called<P>>>,
-  group: InFlight,
   denies: (output: Hook.Output<P>) => boolean = () => false
-) {
-  let denial: Called<P> | undefined
-  const halting = (result: Called<P>) => {
+): Effect.Effect<ReadonlyArray<Called<P>>> => {
+  const allowed = (result: Called<P>): Effect.Effect<Called<P>, Called<P>> => {
     const hasDenied = Result.isFailure(result) || (result.success !== undefined && denies(result.success))
-    if (kindOf(point) !== "guard" || denial !== undefined || !hasDenied) return Effect.void
-    denial = result
-    return group.halt
+    return kindOf(point) === "guard" && hasDenied ? Effect.fail(result) : Effect.succeed(result)
   }
-  const results = yield* Effect.forEach(calls, Effect.tap(halting), { concurrency: "unbounded" })
-  return denial === undefined
-    ? [...results.filter(Result.isSuccess), ...results.filter(Result.isFailure)]
-    : [denial]
-})
+  return Effect.forEach(calls, Effect.flatMap(allowed), { concurrency: "unbounded" }).pipe(
+    Effect.map((results) => [...results.filter(Result.isSuccess), ...results.filter(Result.isFailure)]),
+    Effect.catch((denial) => Effect.succeed([denial]))
+  )
+}
 
 /** Calls a hook with a copy of its input. Fails if it returns no Effect. */
 const returned = <P extends Hook.Point>(

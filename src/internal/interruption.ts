@@ -2,35 +2,46 @@
  * Stops and pauses a run from outside, and runs the code that is not the run's own.
  *
  * A stop interrupts the fibers of the run, and keeps the reason. They can be interrupted only where they wait for foreign work (a
- * provider, a tool, a hook, a context manager): what the engine does between is done whole, so that events balance. Foreign work runs
+ * provider, a tool, a hook, a context manager): the engine completes all that it does between, so that events balance. Foreign work runs
  * by `attempt` in a fiber of its own, which is interrupted when the wait for it is interrupted or its time is over. Work that ignores
  * its interruption for longer than `grace` is abandoned: it runs on unobserved, and the run continues without it.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { identity } from "effect/Function"
 import * as Latch from "effect/Latch"
 import type { SessionError } from "./sessionError.ts"
-import type { Stopwatch } from "./stopwatch.ts"
 
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100
 
-/** Foreign work in flight that is halted together. */
-export class InFlight {
-  /** Each halts one piece of work, and does not wait for its end. */
-  readonly halts = new Set<Effect.Effect<unknown>>()
-  isHalted = false
+/** Fibers that are interrupted together. */
+export class Fibers {
+  private readonly fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+  /** Whether they were interrupted. */
+  isInterrupted = false
 
-  /** Interrupts the work in flight; later work is not begun. Does not wait for its end. */
-  readonly halt: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.isHalted) return Effect.void
-    this.isHalted = true
-    // Last begun, first halted: the innermost work ends before the work that waits for it.
-    return Effect.forEach([...this.halts].reverse(), (halt) => halt, { discard: true })
-  })
+  /** Runs work in this fiber, which is one of them meanwhile. */
+  readonly including = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.withFiber((fiber) => {
+      this.fibers.add(fiber)
+      return Effect.ensuring(
+        work,
+        Effect.sync(() => this.fibers.delete(fiber))
+      )
+    })
+
+  /** Interrupts them all, the last begun first. Does not wait for their ends. */
+  readonly interrupt: Effect.Effect<void> = Effect.suspend(() => this.interruptBut(undefined))
+
+  /** Interrupts all but the one that this runs in. */
+  readonly interruptOthers: Effect.Effect<void> = Effect.withFiber((self) => this.interruptBut(self))
+
+  private interruptBut(self: Fiber.Fiber<unknown, unknown> | undefined): Effect.Effect<void> {
+    this.isInterrupted = true
+    const others = [...this.fibers].reverse().filter((fiber) => fiber !== self)
+    return Effect.forEach(others, (fiber) => fork(Fiber.interrupt(fiber)), { discard: true })
+  }
 }
 
 /** Why a run ends before its work is done. */
@@ -54,9 +65,9 @@ interface Inside {
 export class Control {
   private readonly unpaused = Latch.makeUnsafe(true)
   /** The fibers of the run: its own, and those of its calls in the background. */
-  private readonly fibers = new Set<Fiber.Fiber<unknown, unknown>>()
-  /** Run in order after a stop has interrupted the fibers. */
-  readonly onStop: Array<Effect.Effect<unknown>> = []
+  readonly fibers = new Fibers()
+  /** Opens after a stop has interrupted the fibers. */
+  readonly stopped = Latch.makeUnsafe(false)
   /** Those of the runs inside of this one, with the tool call that each belongs to, and the latch that its end opens. */
   private readonly inner = new Map<Control, Inside>()
   /** Why the run was stopped; `undefined` while it was not. */
@@ -74,24 +85,13 @@ export class Control {
   /** Succeeds when the run is paused. */
   readonly pausing: Effect.Effect<void> = this.held.await
 
-  /** Runs work of the run in this fiber, which a stop interrupts. */
-  readonly within = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.withFiber((fiber) => {
-      this.fibers.add(fiber)
-      return Effect.ensuring(
-        work,
-        Effect.sync(() => this.fibers.delete(fiber))
-      )
-    })
-
-  /** Interrupts the fibers of the run, the last begun first. The first stop counts. Does not wait for the end. */
+  /** Interrupts the fibers of the run. The first stop counts. Does not wait for the end. */
   stopWith(stop: Stop): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.stop !== undefined) return Effect.void
       this.stop = stop
       this.unpaused.openUnsafe()
-      const interrupts = [...this.fibers].reverse().map((fiber) => fork(Fiber.interrupt(fiber)))
-      return Effect.forEach([...interrupts, ...this.onStop], identity, { discard: true })
+      return Effect.andThen(this.fibers.interrupt, this.stopped.open)
     })
   }
 
@@ -152,69 +152,49 @@ interface Cut {
 export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> } | Cut
 
 export interface AttemptOptions {
-  /** The run that waits for the work: its stop halts the work. Default: nothing but the options below ends the wait. */
+  /** The run that waits for the work: a stop ends the wait. Default: the interruption of the caller does. */
   readonly control?: Control | undefined
-  /** The work that is halted together with this one. Default: none. */
-  readonly within?: InFlight | undefined
-  /** Milliseconds until the work is interrupted. Default: `Infinity`, no limit. */
-  readonly timeout?: number | undefined
+  /** The work is interrupted when this ends. Default: it may take as long as it likes. */
+  readonly until?: Effect.Effect<unknown> | undefined
   /** Waits for work inside of this one that comes to an end of its own: until then this one is not abandoned. Default: none. */
   readonly inner?: () => Effect.Effect<void> | undefined
-  /** Counts the milliseconds of `timeout`. Default: all that pass count. */
-  readonly stopwatch?: Stopwatch | undefined
 }
 
 /** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
 export const attempt = <A, E, R>(
   work: Effect.Effect<A, E, R>,
-  options: AttemptOptions = {}
+  { control, inner, until }: AttemptOptions = {}
 ): Effect.Effect<Attempted<A, E>, never, R> =>
   Effect.uninterruptibleMask((restore) => {
-    if (options.within?.isHalted === true || options.control?.stop !== undefined)
-      return Effect.succeed({ _tag: "Halted", isAbandoned: false })
+    if (control?.stop !== undefined) return Effect.succeed({ _tag: "Halted", isAbandoned: false })
     return Effect.flatMap(Effect.forkDetach(work, { startImmediately: true }), (fiber) => {
-      const exit = fiber.pollUnsafe()
-      return exit === undefined ? supervised(fiber, options, restore) : Effect.succeed({ _tag: "Done", exit })
+      const ended = fiber.pollUnsafe()
+      if (ended !== undefined) return Effect.succeed({ _tag: "Done", exit: ended })
+      const end = Fiber.await(fiber)
+      const wait = until === undefined ? end : Effect.raceFirst(end, until)
+      const waited = Effect.exit((control === undefined ? restore : Effect.interruptible)(wait))
+      return Effect.flatMap(waited, (by): Effect.Effect<Attempted<A, E>> => {
+        const exit = fiber.pollUnsafe()
+        if (exit !== undefined) return Effect.succeed({ _tag: "Done", exit })
+        return leave(fiber, Exit.isSuccess(by) ? "TimedOut" : "Halted", inner)
+      })
     })
   })
 
-/** Waits for the end of a fiber, or for the end of its grace once it is interrupted. */
-const supervised = Effect.fnUntraced(function* <A, E>(
-  fiber: Fiber.Fiber<A, E>,
-  { control, inner, stopwatch, timeout = Infinity, within }: AttemptOptions,
-  restore: <B>(wait: Effect.Effect<B>) => Effect.Effect<B>
-): Effect.fn.Return<Attempted<A, E>> {
-  const ended = Deferred.makeUnsafe<Attempted<A, E>>()
-  let cut: Cut["_tag"] | undefined
-  const endedBy = (exit: Exit.Exit<A, E>): Attempted<A, E> =>
-    cut === undefined ? { _tag: "Done", exit } : { _tag: cut, isAbandoned: false }
-  // In a fiber of its own: work that returns a value that is no effect ends without its finalizers.
-  yield* fork(Effect.flatMap(Fiber.await(fiber), (exit) => Deferred.succeed(ended, endedBy(exit))))
+/** Interrupts work, and waits for its end, or for the end of its grace. */
+const leave = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  _tag: Cut["_tag"],
+  inner: () => Effect.Effect<void> | undefined = () => undefined
+): Effect.Effect<Cut> => {
   const inTime = Effect.timeoutOption(Fiber.interrupt(fiber), grace)
   const patiently = Effect.suspend(() => {
-    const ended = inner?.()
+    const ended = fiber.pollUnsafe() === undefined ? inner() : undefined
     return ended === undefined ? Effect.void : Effect.andThen(ended, inTime)
   })
-  const interrupted = Effect.andThen(inTime, patiently)
-  const interrupt = (_tag: Cut["_tag"]) =>
-    Effect.suspend(() => {
-      cut ??= _tag
-      return Effect.andThen(interrupted, Deferred.succeed(ended, { _tag: cut, isAbandoned: true }))
-    })
-  const halt = fork(interrupt("Halted"))
-  if (within?.isHalted === true) yield* halt
-  within?.halts.add(halt)
-  const timedOut = interrupt("TimedOut")
-  const timer = Number.isFinite(timeout)
-    ? yield* fork(stopwatch?.after(timeout, timedOut) ?? Effect.delay(timedOut, timeout))
-    : undefined
-  const end = Deferred.await(ended)
-  const attempted = yield* control === undefined
-    ? Effect.onInterrupt(restore(end), () => Fiber.interrupt(fiber))
-    : Effect.catchCause(Effect.interruptible(end), () => Effect.andThen(interrupt("Halted"), end))
-  within?.halts.delete(halt)
-  if (timer !== undefined) yield* Fiber.interrupt(timer)
-  return attempted
-})
+  return Effect.andThen(inTime, patiently).pipe(
+    Effect.map(() => ({ _tag, isAbandoned: fiber.pollUnsafe() === undefined }))
+  )
+}
 
 const fork = Effect.forkDetach({ startImmediately: true })

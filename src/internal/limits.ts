@@ -71,7 +71,7 @@ export class Deadline {
     if (time === this.time) return Effect.void
     this.time = time
     const stop = this.run.control.stopWith({ cause: "deadline" })
-    const timer = Effect.forkChild(this.run.waiting.stopwatch.after(time, stop))
+    const timer = Effect.forkChild(Effect.andThen(this.run.waiting.stopwatch.until(time), stop))
     const start = Effect.map(timer, (timer) => void (this.timer = timer))
     return Effect.andThen(this.unset, Number.isFinite(time) ? start : Effect.void)
   })

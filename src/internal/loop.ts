@@ -24,7 +24,7 @@ import type { Task } from "./task.ts"
 import * as ToolCall from "./toolCall.ts"
 import * as Turn from "./turn.ts"
 
-/** One run from start to end. Nothing must interrupt it: its control stops it. */
+/** One run from start to end. Its fiber can be interrupted only while it waits for foreign work. */
 export const execute = Effect.fnUntraced(function* (
   run: Run,
   task: Task

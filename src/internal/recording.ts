@@ -26,8 +26,6 @@ export class Recording implements Reader {
     this.wake()
   }
 
-  release(): void {}
-
   end(exit: Exit.Exit<void, RunFailed>): void {
     this.ended = exit
     this.wake()

@@ -119,7 +119,7 @@ export class Reply {
   readonly priceOfRest: Effect.Effect<void> = Effect.suspend(() =>
     this.request === undefined || this.price !== undefined
       ? Effect.void
-      : Effect.asVoid(attempt(this.findPrice, { timeout: 100 }))
+      : Effect.asVoid(attempt(this.findPrice, { until: Effect.sleep(100) }))
   )
 
   /** Finds the price of the model that answers, for as long as it answers. */

@@ -154,8 +154,6 @@ export class Run {
       }
     })
     this.journal = audience.journal
-    // After it has interrupted the work in flight, a stop lets no event wait for a reader that may have left.
-    this.control.onStop.push(Effect.sync(() => reader.release()))
     this.parent?.control.enter(this.control, this.events.path?.at(-1)?.toolCallId)
     this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Outer)?.budget)
     this.queues = task.queues
@@ -365,9 +363,10 @@ export class Run {
     // A value that is there needs no fiber.
     if (Exit.isExit(work) && Exit.isSuccess(work)) return work
     return Effect.flatMap(attempt(work, { control }), (ended) => {
-      if (ended._tag !== "Done" || (Exit.isFailure(ended.exit) && control.stop !== undefined))
-        return Effect.interrupt
-      return uninterrupted(ended.exit)
+      if (ended._tag !== "Done") return Effect.interrupt
+      const { exit } = ended
+      if (Exit.isSuccess(exit)) return exit
+      return control.stop === undefined ? uninterrupted(exit.cause) : Effect.interrupt
     })
   }
 
@@ -401,8 +400,8 @@ export class Run {
 }
 
 /** Foreign work that interrupted itself must not pass for a run that was stopped. */
-const uninterrupted = <A, E>(exit: Exit.Exit<A, E>): Effect.Effect<A, E> =>
-  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.die(Cause.squash(exit.cause)) : exit
+const uninterrupted = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E> =>
+  Cause.hasInterruptsOnly(cause) ? Effect.die(Cause.squash(cause)) : Effect.failCause(cause)
 
 /** The run that code runs inside of: in a tool, or in a hook. */
 export const Outer = Context.Reference<Run | undefined>("effect-agent/Run", {

@@ -1,7 +1,7 @@
 /**
  * Runs the work of the engine in spans, measures it, and annotates its logs.
  *
- * All of it runs in the fiber of a run, which nothing interrupts: a span that begins ends.
+ * All of it runs in fibers of a run, which can be interrupted only where they wait for foreign work: a span that begins ends.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

@@ -42,20 +42,16 @@ export class Stopwatch {
     return this.counted + until - this.startedAt - this.stood
   }
 
-  /** Runs an effect once so many milliseconds count. */
-  after<A>(millis: number, effect: Effect.Effect<A>): Effect.Effect<A> {
-    return Effect.andThen(
+  /** Ends when so many milliseconds count. */
+  readonly until = (millis: number): Effect.Effect<void> =>
+    Effect.andThen(
       Effect.sleep(Math.max(0, millis - this.elapsed)),
       Effect.suspend(() => {
-        if (this.holds > 0 && this.running !== undefined)
-          return Effect.andThen(
-            this.running.await,
-            Effect.suspend(() => this.after(millis, effect))
-          )
-        return this.elapsed < millis ? this.after(millis, effect) : effect
+        const again = Effect.suspend(() => this.until(millis))
+        if (this.holds > 0 && this.running !== undefined) return Effect.andThen(this.running.await, again)
+        return this.elapsed < millis ? again : Effect.void
       })
     )
-  }
 
   /** Runs work while the time stands still, for this one and those around it. */
   readonly held = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -279,8 +279,8 @@ const failed = (type: string, message: string): Verdict => {
 /** The verdict on work that ended. */
 export const ofExit = <A, E>(work: Work<A, E>, exit: Exit.Exit<A, E>, isCaptured = false): Verdict => {
   if (Exit.isSuccess(exit)) return work.verdict(exit.value)
-  const type = Cause.hasInterruptsOnly(exit.cause) ? "Stopped" : typeOf(Cause.squash(exit.cause))
-  if (type === "Stopped") return cancelled
+  if (Cause.hasInterruptsOnly(exit.cause)) return cancelled
+  const type = typeOf(Cause.squash(exit.cause))
   // The message of the error has the result of the tool.
   return type === "ToolFailed" && !isCaptured ? failed(type, "A tool failed") : { type, status: exit }
 }

@@ -85,7 +85,10 @@ const sideBySide = (
   concurrency: number | "unbounded"
 ): Effect.Effect<void> =>
   Effect.interruptible(
-    Effect.forEach(looked, (call) => Effect.uninterruptible(perform(call)), { concurrency, discard: true })
+    Effect.forEach(looked, (call) => Effect.uninterruptible(batch.fibers.including(perform(call))), {
+      concurrency,
+      discard: true
+    })
   ).pipe(
     Effect.exit,
     Effect.flatMap((exit) => (Exit.isSuccess(exit) ? Effect.void : ToolCall.closeUnbegun(batch, looked)))

@@ -184,12 +184,12 @@ const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.
   const background = run.keepBackground()
   const beside = background.open(call)
   const own = new Batch(run, batch.message, undefined, undefined, beside)
-  const { halt } = beside.inFlight
   if (tool.blocking === false) yield* beside.leave()
-  else batch.inFlight.halts.add(halt)
   yield* start(own, beside, perform(own, looked))
-  const { durationMs, outcome } = yield* Deferred.await(beside.returned)
-  batch.inFlight.halts.delete(halt)
+  const returned = Deferred.await(beside.returned)
+  const { durationMs, outcome } = yield* Effect.catchCause(Effect.interruptible(returned), () =>
+    beside.isInBackground ? returned : Effect.andThen(beside.fibers.interrupt, returned)
+  )
   if (outcome.background !== undefined) return batch.keep(call, outcome)
   if (own.fatal !== undefined) yield* batch.adopt(own)
   if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call)
@@ -204,8 +204,11 @@ const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) =>
     Effect.catchCause((cause) => own.die(cause)),
     Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(beside.call), own)))
   )
-  const placed = beside.isInBackground ? background.placed(beside, whole) : whole
-  return Effect.forkDetach(own.run.control.within(placed), { startImmediately: true, uninterruptible: true })
+  const placed = beside.isInBackground ? background.placed(whole) : whole
+  return Effect.forkDetach(own.run.control.fibers.including(beside.fibers.including(placed)), {
+    startImmediately: true,
+    uninterruptible: true
+  })
 }
 
 /**
@@ -250,7 +253,7 @@ const execute = Effect.fnUntraced(function* (
   prepared: Registry.PreparedCall,
   answer: Schema.Json | undefined
 ): Effect.fn.Return<Outcome> {
-  const { inFlight, run } = batch
+  const { run } = batch
   const { call, tool } = prepared
   const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? ToolOutcome.defaultTimeout)
   let isRunning = true
@@ -266,13 +269,8 @@ const execute = Effect.fnUntraced(function* (
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
   const inner = () => run.control.innerEnded(call.id)
   const stopwatch = run.waiting.startCall(call.id)
-  const attempted = yield* attempt(work, {
-    control: run.control,
-    within: inFlight,
-    timeout,
-    stopwatch,
-    inner
-  })
+  const until = Number.isFinite(timeout) ? stopwatch.until(timeout) : undefined
+  const attempted = yield* attempt(work, { control: run.control, until, inner })
   run.waiting.endCall(call.id)
   isRunning = false
   const { beside } = batch

@@ -38,16 +38,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "expire where the policy limits their time",
     without: "a wait ends when its request expires",
     file: "src/internal/consent.ts",
-    from: "timeout: left",
-    to: "timeout: Infinity",
+    from: "until: left === Infinity ? undefined : Effect.sleep(left)",
+    to: "until: undefined",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
     fault: "use no time limit: not of the tool, the run, or a run around it",
     without: "a run stands still while a person decides",
     file: "src/internal/consent.ts",
-    from: "yield* run.waiting.stopwatch.held(\n    attempt(waiting, { within: batch.inFlight, timeout: left })\n  )",
-    to: "yield* attempt(waiting, { within: batch.inFlight, timeout: left })",
+    from: "yield* run.waiting.stopwatch.held(",
+    to: "yield* ((work: ReturnType<typeof attempt>) => work)(",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
@@ -254,8 +254,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "wait for an answer while the calls beside them run, and stand open together",
     without: "no permit is held while a call waits",
     file: "src/internal/toolBatch.ts",
-    from: 'batch, call, places), {\n    concurrency: "unbounded"',
-    to: "batch, call, places), {\n    concurrency: concurrencyOf(batch)",
+    from: 'batch, call, places), "unbounded")',
+    to: "batch, call, places), concurrencyOf(batch))",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
@@ -326,8 +326,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "let limits count before and after",
     without: "elapsed",
     file: "src/internal/stopwatch.ts",
-    from: "this.elapsed < millis ? this.after(millis, effect) : effect",
-    to: "effect",
+    from: "this.elapsed < millis ? again : Effect.void",
+    to: "Effect.void",
     test: "test/behaviour/Approvals.test.ts"
   },
   {

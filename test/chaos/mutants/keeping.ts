@@ -70,8 +70,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is due when less than the reserve is free, and keeps the task and the newest turns",
     without: "a compaction is due by its reserve",
     file: "src/context/Compaction.ts",
-    from: 'measure.total >= (reason === "threshold" ? most : reason === "refusal" ? window / 2 : 0)',
-    to: "true",
+    from: "const isDue = measure.total >= least && !fits",
+    to: "const isDue = !fits",
     test: "test/context/compaction.test.ts"
   },
   {

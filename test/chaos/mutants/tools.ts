@@ -294,8 +294,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "a request that was stopped is paid for",
     file: "src/internal/reply.ts",
-    from: 'return error._tag === "Stopped"',
-    to: "return false",
+    from: "  Cause.hasInterrupts(cause) || isPaidFor(errorOf(cause))",
+    to: "  isPaidFor(errorOf(cause))",
     test: limits
   },
   {
@@ -342,8 +342,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F119",
     without: "what was made shorter once is made shorter again",
     file: "src/internal/modelCall.ts",
-    from: "prepared(reply, shorter)",
-    to: "fitted(reply, shorter)",
+    from: "Effect.catchTag(prepared(reply, shorter)",
+    to: "Effect.catchTag(fitted(reply, shorter)",
     test: overflow
   },
   {
