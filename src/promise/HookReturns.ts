@@ -46,7 +46,7 @@ export interface ToolModification {
 }
 
 /**
- * The return of an `approve:tool` hook of oneringai that changes the arguments.
+ * The return of an `approve:tool` hook of oneringai.
  *
  * @category models
  * @since 0.2.0
@@ -57,7 +57,7 @@ export interface ApprovalResult {
   /** The reason of a rejection, in the text of the result. Default: "not approved". */
   readonly reason?: string
   /** The arguments of a call that may run. Default: as they are. */
-  readonly modifiedArgs: Schema.Json
+  readonly modifiedArgs?: Schema.Json
 }
 
 /**
@@ -112,7 +112,8 @@ const has =
 
 const isLlm = has<LlmModification>("modified")
 const isTool = has<ToolModification>("modified", "mockResult")
-const isApproval = has<ApprovalResult>("modifiedArgs")
+const isPlainApproval = (returned: unknown): returned is Hook.Output<"approveTool"> | void =>
+  !Predicate.hasProperty(returned, "modifiedArgs")
 const isVerdict = (returned: unknown): returned is CompactionVerdict =>
   Predicate.isObject(returned) && !Object.hasOwn(returned, "skip")
 const isResult = has<ToolResultModification>("modified", "reason")
@@ -150,9 +151,10 @@ const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json)
 export const ofApproval = (
   returned: Hook.Output<"approveTool"> | ApprovalResult | void
 ): Hook.Output<"approveTool"> | void => {
-  if (!isApproval(returned)) return returned
+  if (isPlainApproval(returned)) return returned
   const { approved, modifiedArgs: params, ...others } = returned
-  return approved ? { ...others, approved, params } : { ...others, approved }
+  if (!approved) return { ...others, approved }
+  return { ...others, approved, ...(params === undefined ? {} : { params }) }
 }
 
 export const ofResult = (
