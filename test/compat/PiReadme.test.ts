@@ -12,6 +12,7 @@ import { agentLoop, agentLoopContinue, createAgent } from "effect-agent/promise"
 import { PiProxy, PiStream } from "effect-agent/proxy"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as z from "zod"
+import { longer, snippetsOf } from "./snippets.ts"
 
 /** A provider that answers with these turns, and the requests that it got. */
 const scripted = (...turns: ScriptedProvider.Script) => {
@@ -361,13 +362,8 @@ describe("the README of pi", () => {
   })
 
   it("is not longer in one snippet", () => {
-    const source = readFileSync(import.meta.filename, "utf8")
-    const snippets = [...source.matchAll(/\n +\/\/ pi: (\d+) lines?\n([^]*?)\n +\/\/ end\n/g)]
+    const snippets = snippetsOf(import.meta.filename)
     assert.strictEqual(snippets.length, 15)
-    const longer = snippets.flatMap(([, pi = "", code = ""]) => {
-      const ours = code.split("\n").filter((line) => line.trim() !== "").length
-      return ours > Number(pi) ? [`${ours} lines, pi ${pi}:\n${code}`] : []
-    })
-    assert.deepStrictEqual(longer, [])
+    assert.deepStrictEqual(longer(snippets), [])
   })
 })
