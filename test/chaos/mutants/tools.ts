@@ -85,7 +85,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F086",
     without: "a tool has all the time there is",
-    file: "src/internal/toolCall.ts",
+    file: "src/internal/toolOutcome.ts",
     from: "const defaultTimeout = Duration.seconds(30)",
     to: "const defaultTimeout = Duration.infinity",
     test: "test/behaviour/VirtualTime.test.ts"
