@@ -22,7 +22,7 @@ const stalled = Effect.gen(function* () {
 describe("Control", () => {
   describe("cancel", () => {
     it.effect(
-      "T13 while the last answer is on its way makes the run cancelled, and keeps what was said (rows 214, 216)",
+      "while the last answer is on its way makes the run cancelled, and keeps what was said (rows 214, 216)",
       () =>
         Effect.gen(function* () {
           const { began, turn } = yield* stalled
@@ -43,7 +43,7 @@ describe("Control", () => {
     )
 
     it.effect(
-      "T21 D1 D3 during tool 1 of 2 runs neither the other nor the model, and answers both calls (row 163)",
+      "during tool 1 of 2 runs neither the other nor the model, and answers both calls (row 163)",
       () =>
         Effect.gen(function* () {
           const { began, tool } = yield* gated
@@ -67,7 +67,7 @@ describe("Control", () => {
         })
     )
 
-    it.effect("T371 of a parallel batch keeps the results that are there", () =>
+    it.effect("of a parallel batch keeps the results that are there", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* gated
         const script = yield* agent([calls("quick", "gated", "gated")], { tools: [say("quick"), tool] })
@@ -83,7 +83,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T398 answers running and queued calls alike when one runs at a time (row 163)", () =>
+    it.effect("answers running and queued calls alike when one runs at a time (row 163)", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* gated
         const script = yield* agent([calls("gated", "a", "b")], {
@@ -101,7 +101,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("D2 leaves queued messages where they are, whenever it comes (row 218)", () =>
+    it.effect("leaves queued messages where they are, whenever it comes (row 218)", () =>
       Effect.gen(function* () {
         for (const when of ["TurnEnd", "ToolExecutionEnd", "MessageEnd", "RunStart"] as const) {
           const script = yield* agent([call("a"), done], { tools: [say("a")] })
@@ -124,7 +124,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("D2 puts back steering that was taken for a batch it cut short", () =>
+    it.effect("puts back steering that was taken for a batch it cut short", () =>
       Effect.gen(function* () {
         const script = yield* agent([calls("a", "b")], {
           tools: [say("a"), say("b")],
@@ -144,7 +144,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("D40 says why: in its event, and in the answer it cut (row 215)", () =>
+    it.effect("says why: in its event, and in the answer it cut (row 215)", () =>
       Effect.gen(function* () {
         const { began, turn } = yield* stalled
         const script = yield* agent([turn])
@@ -207,7 +207,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T376 between two turns, in a hook, begins no other turn (row 216)", () =>
+    it.effect("between two turns, in a hook, begins no other turn (row 216)", () =>
       Effect.gen(function* () {
         for (const point of [Hook.prepareNextTurn, Hook.shouldStopAfterTurn]) {
           const script = yield* agent([call("a"), done], { tools: [say("a")] })
@@ -220,7 +220,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T382 T383 in a hook that shapes the request asks no model, and hides the hook's failure", () =>
+    it.effect("in a hook that shapes the request asks no model, and hides the hook's failure", () =>
       Effect.gen(function* () {
         for (const then of [Effect.fail("broke"), Effect.never]) {
           const script = yield* agent([done])
@@ -236,7 +236,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T801 stops the hook that is thinking, at once", () =>
+    it.effect("stops the hook that is thinking, at once", () =>
       Effect.gen(function* () {
         const points = [
           "beforeExecution",
@@ -269,7 +269,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T379 while steering is being taken delivers none of it", () =>
+    it.effect("while steering is being taken delivers none of it", () =>
       Effect.gen(function* () {
         const script = yield* agent([call("a"), done], { tools: [say("a")] })
         yield* script.agent.hooks.register(
@@ -315,7 +315,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T387 stops one agent, and not another on the same layers", () =>
+    it.effect("stops one agent, and not another on the same layers", () =>
       Effect.gen(function* () {
         const one = yield* gated
         const two = yield* gated
@@ -366,7 +366,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T323 D9 leaves a tool behind that ignores it, after a grace of 100 ms, and says so", () =>
+    it.effect("leaves a tool behind that ignores it, after a grace of 100 ms, and says so", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* deaf
         const script = yield* agent([calls("deaf", "other")], { tools: [tool, say("other")] })
@@ -386,7 +386,7 @@ describe("Control", () => {
   })
 
   describe("interruption", () => {
-    it.effect("T559 by a timeout around a prompt cancels it, and the agent is free at once", () =>
+    it.effect("by a timeout around a prompt cancels it, and the agent is free at once", () =>
       Effect.gen(function* () {
         const { began, turn } = yield* stalled
         const script = yield* agent([turn, done])
@@ -474,7 +474,7 @@ describe("Control", () => {
       return { ...one, asked, state, result: yield* Fiber.join(run) }
     })
 
-    it.effect("T41 T212 holds the run at its next gate, shows it, and goes on (rows 212, 213)", () =>
+    it.effect("holds the run at its next gate, shows it, and goes on (rows 212, 213)", () =>
       Effect.gen(function* () {
         const { asked, events, result, state } = yield* resumed(
           [call("a"), done],
@@ -577,7 +577,7 @@ describe("Control", () => {
     )
 
     it.effect(
-      "T221 of an idle agent is nothing, and resuming one that is not paused names continue (rows 213, 221)",
+      "of an idle agent is nothing, and resuming one that is not paused names continue (rows 213, 221)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([done])
@@ -622,7 +622,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T92 T93 by a hook: any that asks for it, with its reason, at each gate", () =>
+    it.effect("by a hook: any that asks for it, with its reason, at each gate", () =>
       Effect.gen(function* () {
         const asked: Array<number> = []
         const script = yield* agent([call("a"), done], {
@@ -698,7 +698,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T122 by a hook, then cancelled: nothing is consumed (row 219)", () =>
+    it.effect("by a hook, then cancelled: nothing is consumed (row 219)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done], {
           hooks: [Hook.pauseCheck(() => Effect.succeed({ shouldPause: true }))]
@@ -733,7 +733,7 @@ describe("Control", () => {
 
   describe("waiting", () => {
     it.effect(
-      "T490 for idle is over for everybody when the last subscriber has heard of the end (rows 104, 202)",
+      "for idle is over for everybody when the last subscriber has heard of the end (rows 104, 202)",
       () =>
         Effect.gen(function* () {
           const { began, go, tool } = yield* gated
@@ -762,7 +762,7 @@ describe("Control", () => {
         })
     )
 
-    it.effect("T537 T543 for a started run gives everybody its result, also when it is over", () =>
+    it.effect("for a started run gives everybody its result, also when it is over", () =>
       Effect.gen(function* () {
         const { began, go, tool } = yield* gated
         const script = yield* agent([call("gated"), done], { tools: [tool] })
@@ -789,7 +789,7 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T463 for idle may be given up, and the run goes on (row 202)", () =>
+    it.effect("for idle may be given up, and the run goes on (row 202)", () =>
       Effect.gen(function* () {
         const { began, go, tool } = yield* gated
         const script = yield* agent([call("gated"), done], { tools: [tool] })

@@ -136,7 +136,7 @@ const disturbed = Effect.fnUntraced(function* (wanted: Case) {
 
 describe("Events", () => {
   it.effect(
-    "T32 are ordered, paired and complete in every run, and each call has exactly one result (row 69)",
+    "are ordered, paired and complete in every run, and each call has exactly one result (row 69)",
     () =>
       Effect.gen(function* () {
         const checked = yield* Arbitrary.checkEffect(
@@ -160,7 +160,7 @@ describe("Events", () => {
     20_000
   )
 
-  it.effect("T18 turns are numbered from 1, in the stream as for a subscriber (rows 71, 72)", () =>
+  it.effect("turns are numbered from 1, in the stream as for a subscriber (rows 71, 72)", () =>
     Effect.gen(function* () {
       const script = [ScriptedProvider.toolCall("a", {}), ScriptedProvider.toolCall("a", {}), done]
       const { events } = yield* play(script, { tools: [say("a")] })
@@ -226,7 +226,7 @@ describe("Events", () => {
     })
   )
 
-  it.effect("D5 a failure makes balanced events: every message and turn that began ends, once", () =>
+  it.effect("a failure makes balanced events: every message and turn that began ends, once", () =>
     Effect.gen(function* () {
       const boom = () => Effect.die("boom")
       const cases = [
@@ -282,7 +282,7 @@ describe("Events", () => {
     })
   )
 
-  it.effect("D6 the end of a failed run names all its messages, the prompt first", () =>
+  it.effect("the end of a failed run names all its messages, the prompt first", () =>
     Effect.gen(function* () {
       const { events, view } = yield* play(
         [ScriptedProvider.toolCall("a", {}), ScriptedProvider.die("boom")],
@@ -301,7 +301,7 @@ describe("Events", () => {
     })
   )
 
-  it.effect("D17 what was told does not change later", () =>
+  it.effect("what was told does not change later", () =>
     Effect.gen(function* () {
       const then: Array<string> = []
       const script = yield* agent(
@@ -351,7 +351,7 @@ describe("Events", () => {
     })
   )
 
-  it.effect("D18 a delta is a delta: ten times the text is ten times the bytes", () =>
+  it.effect("a delta is a delta: ten times the text is ten times the bytes", () =>
     Effect.gen(function* () {
       const bytes = Effect.fnUntraced(function* (pieces: number) {
         const { events } = yield* play([ScriptedProvider.text(range(pieces).map(() => "0123456789"))])
@@ -364,7 +364,7 @@ describe("Events", () => {
     })
   )
 
-  it.effect("D19 answers that failed share no usage object", () =>
+  it.effect("answers that failed share no usage object", () =>
     Effect.gen(function* () {
       const { view } = yield* play([ScriptedProvider.die("boom")])
       const answer = view.messages.at(-1)

@@ -41,7 +41,7 @@ const guarded = Effect.fnUntraced(function* (...hooks: ReadonlyArray<Hook.Runnab
 })
 
 describe("Guards", () => {
-  it.effect("T01 one rejection rejects, wherever it stands among approvals (rows 116, 117)", () =>
+  it.effect("one rejection rejects, wherever it stands among approvals (rows 116, 117)", () =>
     Effect.gen(function* () {
       for (const hooks of [
         [no, yes],
@@ -77,7 +77,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T02 a guard that fails or dies rejects (row 118)", () =>
+  it.effect("a guard that fails or dies rejects (row 118)", () =>
     Effect.gen(function* () {
       const broken = [
         Hook.approveTool(() => Effect.fail("offline")),
@@ -108,7 +108,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T02 an approval that takes longer than its time limit rejects (row 118)", () =>
+  it.effect("an approval that takes longer than its time limit rejects (row 118)", () =>
     Effect.gen(function* () {
       const asked = yield* Latch.make(false)
       const { count, tool } = counted()
@@ -128,7 +128,7 @@ describe("Guards", () => {
   )
 
   it.effect(
-    "T02 a guard disabled after three failures in a row is not asked any more, and still rejects (row 118)",
+    "a guard disabled after three failures in a row is not asked any more, and still rejects (row 118)",
     () =>
       Effect.gen(function* () {
         for (const point of ["approveTool", "beforeTool"] as const) {
@@ -218,7 +218,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T799 a beforeTool hook has five seconds by default, and is stopped then", () =>
+  it.effect("a beforeTool hook has five seconds by default, and is stopped then", () =>
     Effect.gen(function* () {
       const asked = yield* Latch.make(false)
       let stopped = false
@@ -265,7 +265,7 @@ describe("Guards", () => {
   )
 
   it.effect(
-    "T08 T09 a skip stands in for the tool, also with 0, false and null, in every form of a run (row 115)",
+    "a skip stands in for the tool, also with 0, false and null, in every form of a run (row 115)",
     () =>
       Effect.gen(function* () {
         const results: ReadonlyArray<Schema.Json> = [0, false, null, "", { a: 1 }]
@@ -388,7 +388,7 @@ describe("Guards", () => {
     })
   )
 
-  it.effect("T103 a guard sees the answer that makes the call at the end of the transcript (row 103)", () =>
+  it.effect("a guard sees the answer that makes the call at the end of the transcript (row 103)", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const { view } = yield* play([ScriptedProvider.toolCall("act", {}, { id: "x" }), done], {

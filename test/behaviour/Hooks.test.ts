@@ -37,7 +37,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T03 registered once fire in every run of the agent (row 131)", () =>
+  it.effect("registered once fire in every run of the agent (row 131)", () =>
     Effect.gen(function* () {
       const fired: Array<string> = []
       const fire = (name: string) => Effect.sync(() => fired.push(name)).pipe(Effect.asVoid)
@@ -54,7 +54,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T16 one function at two points is disabled at the one where it fails (row 130)", () =>
+  it.effect("one function at two points is disabled at the one where it fails (row 130)", () =>
     Effect.gen(function* () {
       let before = 0
       let after = 0
@@ -82,57 +82,53 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect(
-    "T78 run one after another, in the order they were registered, layers around first (row 125)",
-    () =>
-      Effect.gen(function* () {
-        const order: Array<string> = []
-        const named = (name: string) =>
-          Hook.beforeModel(() =>
-            Effect.gen(function* () {
-              order.push(`${name} in`)
-              yield* Effect.yieldNow
-              order.push(`${name} out`)
-            })
-          )
-        const provider = yield* ScriptedProvider.make([done])
-        yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
-          Effect.provide([provider.layer, ToolRegistry.layer()]),
-          Effect.provide(HookManager.layer(named("inner"), named("innermost"))),
-          Effect.provide(HookManager.layer(named("outer")))
+  it.effect("run one after another, in the order they were registered, layers around first (row 125)", () =>
+    Effect.gen(function* () {
+      const order: Array<string> = []
+      const named = (name: string) =>
+        Hook.beforeModel(() =>
+          Effect.gen(function* () {
+            order.push(`${name} in`)
+            yield* Effect.yieldNow
+            order.push(`${name} out`)
+          })
         )
-        assert.deepStrictEqual(order, [
-          "outer in",
-          "outer out",
-          "inner in",
-          "inner out",
-          "innermost in",
-          "innermost out"
-        ])
+      const provider = yield* ScriptedProvider.make([done])
+      yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
+        Effect.provide([provider.layer, ToolRegistry.layer()]),
+        Effect.provide(HookManager.layer(named("inner"), named("innermost"))),
+        Effect.provide(HookManager.layer(named("outer")))
+      )
+      assert.deepStrictEqual(order, [
+        "outer in",
+        "outer out",
+        "inner in",
+        "inner out",
+        "innermost in",
+        "innermost out"
+      ])
+    })
+  )
+
+  it.effect("an observer that fails three times in a row is disabled; a success begins the count anew", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const { events } = yield* play([...Array.from({ length: 8 }, () => call("a")), done], {
+        tools: [say("a")],
+        hooks: [Hook.afterModel(() => (++asked === 3 ? Effect.void : broken))],
+        options: { limits: { maxIdenticalToolCalls: Infinity } }
       })
+      assert.strictEqual(asked, 6)
+      assert.deepStrictEqual(
+        ofTag(events, "HookError").map(({ consecutiveErrors }) => consecutiveErrors),
+        [1, 2, 1, 2, 3]
+      )
+      assert.strictEqual(status(events), "completed")
+    })
   )
 
   it.effect(
-    "T85 T86 an observer that fails three times in a row is disabled; a success begins the count anew",
-    () =>
-      Effect.gen(function* () {
-        let asked = 0
-        const { events } = yield* play([...Array.from({ length: 8 }, () => call("a")), done], {
-          tools: [say("a")],
-          hooks: [Hook.afterModel(() => (++asked === 3 ? Effect.void : broken))],
-          options: { limits: { maxIdenticalToolCalls: Infinity } }
-        })
-        assert.strictEqual(asked, 6)
-        assert.deepStrictEqual(
-          ofTag(events, "HookError").map(({ consecutiveErrors }) => consecutiveErrors),
-          [1, 2, 1, 2, 3]
-        )
-        assert.strictEqual(status(events), "completed")
-      })
-  )
-
-  it.effect(
-    "T264 counters are the run's: the next run asks a disabled hook again, and so does a run beside it",
+    "counters are the run's: the next run asks a disabled hook again, and so does a run beside it",
     () =>
       Effect.gen(function* () {
         let asked = 0
@@ -156,7 +152,7 @@ describe("Hooks", () => {
       })
   )
 
-  it.effect("T88 share the metadata of their run, and nothing with other runs (row 223)", () =>
+  it.effect("share the metadata of their run, and nothing with other runs (row 223)", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const script = yield* agent([call("a"), done, done], {
@@ -180,7 +176,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T83 have five seconds each by default, then are stopped, and the run goes on (row 127)", () =>
+  it.effect("have five seconds each by default, then are stopped, and the run goes on (row 127)", () =>
     Effect.gen(function* () {
       const asked = yield* Latch.make(false)
       let stopped = false
@@ -205,7 +201,7 @@ describe("Hooks", () => {
   )
 
   it.effect(
-    "T83 have the time the options give them, and one that ignores its end is left behind (row 127)",
+    "have the time the options give them, and one that ignores its end is left behind (row 127)",
     () =>
       Effect.gen(function* () {
         const asked = yield* Latch.make(false)
@@ -242,7 +238,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T267 come and go in mid-run: from their next point on (row 124)", () =>
+  it.effect("come and go in mid-run: from their next point on (row 124)", () =>
     Effect.gen(function* () {
       const { began, go, tool } = yield* gated
       const heard: Array<string> = []
@@ -264,7 +260,7 @@ describe("Hooks", () => {
     })
   )
 
-  it.effect("T268 registered twice run twice, and are unregistered one by one (row 124)", () =>
+  it.effect("registered twice run twice, and are unregistered one by one (row 124)", () =>
     Effect.gen(function* () {
       let count = 0
       const hook = Hook.afterModel(() => Effect.sync(() => void count++))
@@ -296,7 +292,7 @@ describe("Hooks", () => {
       })
 
     for (const hook of observers) {
-      it.effect(`T84 at ${hook.point} are reported and passed over by default (row 129)`, () =>
+      it.effect(`at ${hook.point} are reported and passed over by default (row 129)`, () =>
         Effect.gen(function* () {
           for (const mode of [undefined, "warn"] as const) {
             const { events, view } = yield* observed(hook, mode)
@@ -376,7 +372,7 @@ describe("Hooks", () => {
       })
     )
 
-    it.effect("T800 at afterTool by taking too long make an error of the result", () =>
+    it.effect("at afterTool by taking too long make an error of the result", () =>
       Effect.gen(function* () {
         const asked = yield* Latch.make(false)
         const run = yield* Effect.forkChild(
@@ -395,7 +391,7 @@ describe("Hooks", () => {
   })
 
   describe("beforeExecution", () => {
-    it.effect("T111 changes the options of this run alone, each hook over the one before (row 111)", () =>
+    it.effect("changes the options of this run alone, each hook over the one before (row 111)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done], {
           system: "agent",
@@ -439,7 +435,7 @@ describe("Hooks", () => {
   })
 
   describe("beforeModel", () => {
-    it.effect("T80 changes merge from left to right, and each hook sees those before it (rows 77, 113)", () =>
+    it.effect("changes merge from left to right, and each hook sees those before it (rows 77, 113)", () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
         const { events, requests, view } = yield* play([done], {
@@ -472,7 +468,7 @@ describe("Hooks", () => {
     )
 
     it.effect(
-      "T81 the first skip answers; later hooks are not asked, and the calls of its answer are run (rows 113, 125)",
+      "the first skip answers; later hooks are not asked, and the calls of its answer are run (rows 113, 125)",
       () =>
         Effect.gen(function* () {
           let asked = 0
@@ -570,7 +566,7 @@ describe("Hooks", () => {
 
   describe("afterTool", () => {
     it.effect(
-      "T119 replaces fields from left to right, each hook seeing what the one before left (rows 119, 121)",
+      "replaces fields from left to right, each hook seeing what the one before left (rows 119, 121)",
       () =>
         Effect.gen(function* () {
           const seen: Array<unknown> = []
@@ -711,7 +707,7 @@ describe("Hooks", () => {
 
   describe("afterExecution", () => {
     it.effect(
-      "T112 replaces the answer for the caller, from left to right; the transcript keeps what was said (row 112)",
+      "replaces the answer for the caller, from left to right; the transcript keeps what was said (row 112)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([done], {
@@ -776,7 +772,7 @@ describe("Hooks", () => {
         options: { system: "s", modelOptions: { temperature: 0, thinkingLevel: "low" }, ...options }
       })
 
-    it.effect("T819 changes the model (row 91)", () =>
+    it.effect("changes the model (row 91)", () =>
       Effect.gen(function* () {
         const { events, requests } = yield* twice({ model: "bigger" })
         assert.deepStrictEqual(
@@ -803,7 +799,7 @@ describe("Hooks", () => {
       })
     )
 
-    it.effect("T309 changes the system prompt (row 91)", () =>
+    it.effect("changes the system prompt (row 91)", () =>
       Effect.gen(function* () {
         const { requests } = yield* twice({ system: "t" })
         assert.deepStrictEqual(
@@ -874,23 +870,21 @@ describe("Hooks", () => {
   })
 
   describe("shouldStopAfterTurn", () => {
-    it.effect(
-      "T820 any of several ends the run gracefully; all are asked, after prepareNextTurn (row 90)",
-      () =>
-        Effect.gen(function* () {
-          const asked: Array<string> = []
-          const { events } = yield* play([call("a")], {
-            tools: [say("a")],
-            hooks: [
-              Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("one") < 0)),
-              Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("two") > 0)),
-              Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("three") < 0)),
-              Hook.prepareNextTurn(() => Effect.sync(() => void asked.push("prepare")))
-            ]
-          })
-          assert.deepStrictEqual(asked, ["prepare", "one", "two", "three"])
-          assert.strictEqual(status(events), "stopped")
+    it.effect("any of several ends the run gracefully; all are asked, after prepareNextTurn (row 90)", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const { events } = yield* play([call("a")], {
+          tools: [say("a")],
+          hooks: [
+            Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("one") < 0)),
+            Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("two") > 0)),
+            Hook.shouldStopAfterTurn(() => Effect.sync(() => asked.push("three") < 0)),
+            Hook.prepareNextTurn(() => Effect.sync(() => void asked.push("prepare")))
+          ]
         })
+        assert.deepStrictEqual(asked, ["prepare", "one", "two", "three"])
+        assert.strictEqual(status(events), "stopped")
+      })
     )
 
     it.effect("on the last allowed turn is a stop, not a limit", () =>

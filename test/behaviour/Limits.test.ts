@@ -31,7 +31,7 @@ const limited = (
 
 describe("Limits", () => {
   describe("maxTurns", () => {
-    it.effect("T06 a run that ends on its last allowed turn is completed, once (row 77)", () =>
+    it.effect("a run that ends on its last allowed turn is completed, once (row 77)", () =>
       Effect.gen(function* () {
         const { events } = yield* limited([call("a"), done], { maxTurns: 2 })
         assert.deepStrictEqual(
@@ -64,7 +64,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("T291 wrapUp asks once more, without tools, and takes what it gets (row 79)", () =>
+    it.effect("wrapUp asks once more, without tools, and takes what it gets (row 79)", () =>
       Effect.gen(function* () {
         const { events, requests, view } = yield* limited([call("a"), call("b")], {
           maxTurns: 1,
@@ -144,7 +144,7 @@ describe("Limits", () => {
 
   describe("maxToolCalls", () => {
     it.effect(
-      "T10 of 2 runs at most 2 tools, in the stream and in a run, and answers every call (rows 76, 77, 170)",
+      "of 2 runs at most 2 tools, in the stream and in a run, and answers every call (rows 76, 77, 170)",
       () =>
         Effect.gen(function* () {
           for (const toolExecution of ["parallel", "sequential"] as const) {
@@ -191,24 +191,22 @@ describe("Limits", () => {
   })
 
   describe("maxTotalTokens", () => {
-    it.effect(
-      "T174 stops before the turn that would begin beyond it, and keeps what was done (row 174)",
-      () =>
-        Effect.gen(function* () {
-          const { events, exit, requests } = yield* limited(
-            [call("a", { input: 40 }), call("b", { input: 60 }), done],
-            { maxTotalTokens: 100 }
-          )
-          assert.strictEqual(requests.length, 2)
-          assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", value: 100, max: 100 })
-          assert.strictEqual(failureOf(exit)?.result.usage.total, 100)
-          assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
-          assert.deepInclude(ofTag(events, "LimitReached")[0], {
-            limit: "maxTotalTokens",
-            value: 100,
-            max: 100
-          })
+    it.effect("stops before the turn that would begin beyond it, and keeps what was done (row 174)", () =>
+      Effect.gen(function* () {
+        const { events, exit, requests } = yield* limited(
+          [call("a", { input: 40 }), call("b", { input: 60 }), done],
+          { maxTotalTokens: 100 }
+        )
+        assert.strictEqual(requests.length, 2)
+        assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", value: 100, max: 100 })
+        assert.strictEqual(failureOf(exit)?.result.usage.total, 100)
+        assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
+        assert.deepInclude(ofTag(events, "LimitReached")[0], {
+          limit: "maxTotalTokens",
+          value: 100,
+          max: 100
         })
+      })
     )
 
     it.effect("lets a run end that went beyond it in its last turn", () =>
@@ -347,7 +345,7 @@ describe("Limits", () => {
   describe("maxContextSize", () => {
     const long = range(40).map((n) => Message.user(`${n} ${"x".repeat(500)}`))
 
-    it.effect("T171 counts the UTF-8 bytes of what would be sent (row 171)", () =>
+    it.effect("counts the UTF-8 bytes of what would be sent (row 171)", () =>
       Effect.gen(function* () {
         const { exit, requests, view } = yield* play([], {
           prompt: "ü".repeat(600),
@@ -450,7 +448,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("T81 lets a tool be polled as long as it has news", () =>
+    it.effect("lets a tool be polled as long as it has news", () =>
       Effect.gen(function* () {
         let news = 0
         const poll = Tool.make({ name: "poll", description: "", execute: () => Effect.sync(() => ++news) })
@@ -485,7 +483,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("T789 stops a model whose calls are cut at its token limit again and again", () =>
+    it.effect("stops a model whose calls are cut at its token limit again and again", () =>
       Effect.gen(function* () {
         const cut = ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("length"))
         assert.deepStrictEqual(yield* turnsOf([cut], undefined), ["maxIdenticalToolCalls", 5])
@@ -532,7 +530,7 @@ describe("Limits", () => {
     )
   })
 
-  it.effect("T173 limits of a prompt are laid over the agent's field by field, for that prompt", () =>
+  it.effect("limits of a prompt are laid over the agent's field by field, for that prompt", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), call("a"), done], {
         tools: [say("a")],

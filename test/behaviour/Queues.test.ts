@@ -32,7 +32,7 @@ const once = (
 }
 
 describe("Queues", () => {
-  it.effect("T22 a batch that terminates goes on for queued messages, and else ends the run (row 89)", () =>
+  it.effect("a batch that terminates goes on for queued messages, and else ends the run (row 89)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("ends"), done, call("ends"), done, call("ends")], { tools: [ends] })
       const { agent: one } = script
@@ -58,7 +58,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T25 steering queued before a prompt comes after it, one message a turn (row 88)", () =>
+  it.effect("steering queued before a prompt comes after it, one message a turn (row 88)", () =>
     Effect.gen(function* () {
       const script = yield* agent([ScriptedProvider.text("a1"), ScriptedProvider.text("a2")])
       yield* script.agent.steer("s1")
@@ -69,7 +69,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T28 queued messages are not lost when the turns run out (row 80)", () =>
+  it.effect("queued messages are not lost when the turns run out (row 80)", () =>
     Effect.gen(function* () {
       for (const onMaxTurns of ["fail", "stop", "wrapUp"] as const) {
         const script = yield* agent([call("a"), done], {
@@ -85,7 +85,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T28 nor when the last allowed turn ends the run by itself", () =>
+  it.effect("nor when the last allowed turn ends the run by itself", () =>
     Effect.gen(function* () {
       const script = yield* agent([done], { limits: { maxTurns: 1 } })
       yield* script.agent.followUp("f")
@@ -96,7 +96,7 @@ describe("Queues", () => {
   )
 
   it.effect(
-    "T29 a follow-up that races with the end of a run is delivered or still queued, never dropped (row 200)",
+    "a follow-up that races with the end of a run is delivered or still queued, never dropped (row 200)",
     () =>
       Effect.gen(function* () {
         let delivered = 0
@@ -137,7 +137,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T361 a follow-up may lead to another, each in a turn of its own (row 87)", () =>
+  it.effect("a follow-up may lead to another, each in a turn of its own (row 87)", () =>
     Effect.gen(function* () {
       const script = yield* agent(["1", "2", "3"].map((text) => ScriptedProvider.text(text)))
       yield* script.agent.subscribe((event) =>
@@ -153,7 +153,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T508 steering comes before follow-ups, whichever was queued first (row 87)", () =>
+  it.effect("steering comes before follow-ups, whichever was queued first (row 87)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done, done, done], { tools: [say("a")] })
       yield* script.agent.subscribe(
@@ -164,24 +164,22 @@ describe("Queues", () => {
     })
   )
 
-  it.effect(
-    "T479 T481 a mode changed in mid-run counts from the next time the queue is asked (row 198)",
-    () =>
-      Effect.gen(function* () {
-        const script = yield* agent([done, done, done, done, done])
-        yield* script.agent.followUp(["1", "2", "3"].map((text) => Message.user(text)))
-        yield* script.agent.subscribe((event) =>
-          event._tag === "MessageEnd" && Message.textOf(event.message) === "1"
-            ? script.agent.setQueueMode("followUp", "all")
-            : Effect.void
-        )
-        const { turns } = yield* script.agent.prompt("hi")
-        assert.strictEqual(turns, 3)
-        assert.deepStrictEqual(yield* script.agent.queueSizes, none)
-      })
+  it.effect("a mode changed in mid-run counts from the next time the queue is asked (row 198)", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([done, done, done, done, done])
+      yield* script.agent.followUp(["1", "2", "3"].map((text) => Message.user(text)))
+      yield* script.agent.subscribe((event) =>
+        event._tag === "MessageEnd" && Message.textOf(event.message) === "1"
+          ? script.agent.setQueueMode("followUp", "all")
+          : Effect.void
+      )
+      const { turns } = yield* script.agent.prompt("hi")
+      assert.strictEqual(turns, 3)
+      assert.deepStrictEqual(yield* script.agent.queueSizes, none)
+    })
   )
 
-  it.effect("T505 T512 keep their order, each in its own mode, however many (row 197)", () =>
+  it.effect("keep their order, each in its own mode, however many (row 197)", () =>
     Effect.gen(function* () {
       const script = yield* agent([done, done, done], { steeringMode: "all" })
       yield* Effect.forEach(range(200), (n) => script.agent.steer(`${n}`))
@@ -193,7 +191,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T519 take any message as it is: several, custom, with images (rows 13, 211)", () =>
+  it.effect("take any message as it is: several, custom, with images (rows 13, 211)", () =>
     Effect.gen(function* () {
       const image = Message.user([Message.image("aGk=", "image/png")])
       const note = Message.custom("note", { by: "ui" })
@@ -207,7 +205,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T518 tell their sizes when they change, and last before the end what is left (row 107)", () =>
+  it.effect("tell their sizes when they change, and last before the end what is left (row 107)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done, done], { tools: [say("a")], limits: { maxTurns: 2 } })
       yield* script.agent.subscribe(
@@ -227,7 +225,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T518 that did not change tell nothing", () =>
+  it.effect("that did not change tell nothing", () =>
     Effect.gen(function* () {
       const script = yield* agent([done])
       yield* script.agent.steer([])
@@ -237,7 +235,7 @@ describe("Queues", () => {
     })
   )
 
-  it.effect("T510 T511 are cleared one by one, or both (row 199)", () =>
+  it.effect("are cleared one by one, or both (row 199)", () =>
     Effect.gen(function* () {
       const script = yield* agent([])
       const fill = Effect.andThen(script.agent.steer("s"), script.agent.followUp("f"))
@@ -413,7 +411,7 @@ describe("Queues", () => {
         assert.deepStrictEqual(asked(failureOf(exit)?.result.undelivered ?? []), ["s1"])
       })
     )
-    it.effect("D13 that make the remaining calls moot, when the policy says so", () =>
+    it.effect("that make the remaining calls moot, when the policy says so", () =>
       Effect.gen(function* () {
         const { events, view } = yield* play([calls("a", "b"), done], {
           tools: [say("a"), say("b")],
@@ -511,7 +509,7 @@ describe("Queues", () => {
   })
 
   describe("while steering makes the remaining calls moot", () => {
-    it.effect("D13 only calls that have not begun are skipped, whatever the concurrency (rows 86, 165)", () =>
+    it.effect("only calls that have not begun are skipped, whatever the concurrency (rows 86, 165)", () =>
       Effect.gen(function* () {
         const { began, go, tool } = yield* gated
         const script = yield* agent([calls("gated", "a", "b"), done], {
@@ -566,7 +564,7 @@ describe("Queues", () => {
     )
   })
 
-  it.effect("T484 T485 are kept over failed runs, and cleared by a reset (row 201)", () =>
+  it.effect("are kept over failed runs, and cleared by a reset (row 201)", () =>
     Effect.gen(function* () {
       const script = yield* agent([ScriptedProvider.die("boom"), ScriptedProvider.die("boom"), done])
       yield* script.agent.followUp("later")

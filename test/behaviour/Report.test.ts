@@ -18,7 +18,7 @@ const done = ScriptedProvider.text("done", { usage: { input: 2, output: 1 } })
 const call = (name: string) => ScriptedProvider.toolCall(name, {}, { usage: { input: 10, output: 5 } })
 
 describe("Report", () => {
-  it.effect("T04 metrics, history and audit can be read when the run is over (row 229)", () =>
+  it.effect("metrics, history and audit can be read when the run is over (row 229)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done], {
         tools: [say("a")],
@@ -41,7 +41,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T17 a run of one turn reports its tokens and its turn (row 225)", () =>
+  it.effect("a run of one turn reports its tokens and its turn (row 225)", () =>
     Effect.gen(function* () {
       const script = yield* agent([
         ScriptedProvider.text("x", {
@@ -75,7 +75,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T146 there is none before the first run, and a new one with each run (row 210)", () =>
+  it.effect("there is none before the first run, and a new one with each run (row 210)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done, done], { tools: [say("a")] })
       assert.isTrue(Option.isNone(yield* script.agent.report))
@@ -97,7 +97,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T123 counts each call once, by what came of it (row 224)", () =>
+  it.effect("counts each call once, by what came of it (row 224)", () =>
     Effect.gen(function* () {
       const script = yield* agent(
         [
@@ -153,7 +153,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("T124 T125 keeps the last ten turns", () =>
+  it.effect("keeps the last ten turns", () =>
     Effect.gen(function* () {
       const turns = range(25).map((n) => ScriptedProvider.toolCall("echo", { n }))
       const script = yield* agent([...turns, done], { tools: [echo] })
@@ -362,7 +362,7 @@ describe("Report", () => {
     })
   )
 
-  it("T129 keeps the last thousand decisions", () => {
+  it("keeps the last thousand decisions", () => {
     const events = range(1005).map((n) => ({
       _tag: "ToolInvoked" as const,
       runId: "r",
@@ -381,7 +381,7 @@ describe("Report", () => {
   })
 
   it.effect(
-    "T168 adds up the time of the model and of the tools, and knows that of each turn (rows 168, 224)",
+    "adds up the time of the model and of the tools, and knows that of each turn (rows 168, 224)",
     () =>
       Effect.gen(function* () {
         const { begun, tool } = yield* sleeper()
@@ -463,7 +463,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("D8 what a run resolves with says how it ended (rows 17, 66)", () =>
+  it.effect("what a run resolves with says how it ended (rows 17, 66)", () =>
     Effect.gen(function* () {
       const stop = say("stop", Tool.output("over", { terminate: true }))
       const ended = Effect.fnUntraced(function* (
@@ -488,7 +488,7 @@ describe("Report", () => {
     })
   )
 
-  it.effect("D8 a failed answer is told apart from an empty one", () =>
+  it.effect("a failed answer is told apart from an empty one", () =>
     Effect.gen(function* () {
       const { view } = yield* play([
         ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "all machines are busy" }))

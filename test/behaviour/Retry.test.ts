@@ -57,7 +57,7 @@ const timesOf = Effect.fnUntraced(function* (
 })
 
 describe("Retry", () => {
-  it.effect("D24 a provider by itself is asked once", () =>
+  it.effect("a provider by itself is asked once", () =>
     Effect.gen(function* () {
       const { exit, requests } = yield* play([failing])
       assert.strictEqual(requests.length, 1)
@@ -65,7 +65,7 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("T792 asks again after a second and after two, give or take a fifth (row 250)", () =>
+  it.effect("asks again after a second and after two, give or take a fifth (row 250)", () =>
     Effect.gen(function* () {
       const times = yield* timesOf([failing, failing, done], {})
       const [first, second, third] = times
@@ -78,7 +78,7 @@ describe("Retry", () => {
   )
 
   it.effect(
-    "T793 gives up after three tries in all, with the last failure, and one failed answer (rows 39, 250)",
+    "gives up after three tries in all, with the last failure, and one failed answer (rows 39, 250)",
     () =>
       Effect.gen(function* () {
         const last = new ProviderError.ServerError({ detail: "third" })
@@ -124,7 +124,7 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("T794 does not ask again once something was said, and keeps what was said (row 250)", () =>
+  it.effect("does not ask again once something was said, and keeps what was said (row 250)", () =>
     Effect.gen(function* () {
       const said = [
         Step.text("Hel"),
@@ -170,7 +170,7 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("T796 does not ask again where that cannot help", () =>
+  it.effect("does not ask again where that cannot help", () =>
     Effect.gen(function* () {
       const hopeless: ReadonlyArray<ProviderError.Reason> = [
         new ProviderError.QuotaExceeded({ detail: "" }),
@@ -211,7 +211,7 @@ describe("Retry", () => {
     })
   )
 
-  it.effect("D22 D23 goes by the reason, not by the words of a message", () =>
+  it.effect("goes by the reason, not by the words of a message", () =>
     Effect.gen(function* () {
       const misleading = [
         [new ProviderError.InvalidRequest({ detail: "req_500: internal server error 503" }), 1],
@@ -241,7 +241,7 @@ describe("Retry", () => {
       )
 
     it.effect(
-      "T250 is waited for, to the millisecond, when it is longer than the schedule's delay (row 250)",
+      "is waited for, to the millisecond, when it is longer than the schedule's delay (row 250)",
       () =>
         Effect.gen(function* () {
           const times = yield* timesOf([limited("30 seconds"), limited("10 millis"), done], {
@@ -275,7 +275,7 @@ describe("Retry", () => {
   })
 
   describe("the wait", () => {
-    it.effect("T795 ends with the run: a cancel ends both at once", () =>
+    it.effect("ends with the run: a cancel ends both at once", () =>
       Effect.gen(function* () {
         const provider = yield* ScriptedProvider.make([failing, done])
         const waiting = yield* Latch.make(false)
@@ -308,7 +308,7 @@ describe("Retry", () => {
     )
   })
 
-  it.effect("T797 counts each model call anew", () =>
+  it.effect("counts each model call anew", () =>
     Effect.gen(function* () {
       const { requests, view } = yield* retried(
         [failing, failing, ScriptedProvider.toolCall("a", {}), failing, failing, done],

@@ -99,25 +99,23 @@ describe("Run", () => {
   })
 
   describe("one at a time", () => {
-    it.effect(
-      "T499 T501 of ten prompts at once, one runs and nine are told that the agent is busy (row 193)",
-      () =>
-        Effect.gen(function* () {
-          const script = yield* agent([done])
-          const exits = yield* Effect.all(
-            range(10).map((n) => Effect.exit(script.agent.prompt(`${n}`))),
-            { concurrency: "unbounded" }
-          )
-          assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
-          for (const exit of exits) {
-            if (Exit.isFailure(exit)) assert.include(String(Cause.squash(exit.cause)), "AgentBusy")
-          }
-          assert.strictEqual(script.agent.state.getUnsafe().messages.length, 2)
-          assert.strictEqual(ofTag(script.events, "RunStart").length, 1)
-        })
+    it.effect("of ten prompts at once, one runs and nine are told that the agent is busy (row 193)", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([done])
+        const exits = yield* Effect.all(
+          range(10).map((n) => Effect.exit(script.agent.prompt(`${n}`))),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+        for (const exit of exits) {
+          if (Exit.isFailure(exit)) assert.include(String(Cause.squash(exit.cause)), "AgentBusy")
+        }
+        assert.strictEqual(script.agent.state.getUnsafe().messages.length, 2)
+        assert.strictEqual(ofTag(script.events, "RunStart").length, 1)
+      })
     )
 
-    it.effect("T843 every form of a run is refused while one goes on, and consumes nothing (row 193)", () =>
+    it.effect("every form of a run is refused while one goes on, and consumes nothing (row 193)", () =>
       Effect.gen(function* () {
         const { began, go, tool } = yield* gated
         const script = yield* agent([call("gated"), done], { tools: [tool] })
@@ -174,7 +172,7 @@ describe("Run", () => {
   })
 
   describe("state", () => {
-    it.effect("T05 is idle after a run that completed, failed or was cancelled (rows 164, 190, 209)", () =>
+    it.effect("is idle after a run that completed, failed or was cancelled (rows 164, 190, 209)", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* gated
         const script = yield* agent([done, ScriptedProvider.die("boom"), call("gated")], { tools: [tool] })
@@ -193,7 +191,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("D20 shows the error of a failed run, until the next begins (rows 190, 204)", () =>
+    it.effect("shows the error of a failed run, until the next begins (rows 190, 204)", () =>
       Effect.gen(function* () {
         const script = yield* agent([
           ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.finish("error")),
@@ -224,22 +222,20 @@ describe("Run", () => {
       })
     )
 
-    it.effect(
-      "T433 T434 has the messages it is given, and the next request is made from them (row 191)",
-      () =>
-        Effect.gen(function* () {
-          const script = yield* agent([done, done])
-          yield* script.agent.prompt("1")
-          yield* script.agent.setMessages([Message.user("a"), Message.assistant("b")])
-          yield* script.agent.prompt("2")
-          assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["a", "b", "2"])
-          yield* script.agent.setMessages([])
-          assert.deepStrictEqual(script.agent.state.getUnsafe().messages, [])
-        })
+    it.effect("has the messages it is given, and the next request is made from them (row 191)", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([done, done])
+        yield* script.agent.prompt("1")
+        yield* script.agent.setMessages([Message.user("a"), Message.assistant("b")])
+        yield* script.agent.prompt("2")
+        assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["a", "b", "2"])
+        yield* script.agent.setMessages([])
+        assert.deepStrictEqual(script.agent.state.getUnsafe().messages, [])
+      })
     )
 
     it.effect(
-      "D27 messages replaced in mid-run are one truth for state and requests, and lose nothing after",
+      "messages replaced in mid-run are one truth for state and requests, and lose nothing after",
       () =>
         Effect.gen(function* () {
           const { began, go, tool } = yield* gated
@@ -260,7 +256,7 @@ describe("Run", () => {
         })
     )
 
-    it.effect("D27 an answer that ends after the messages were replaced is kept", () =>
+    it.effect("an answer that ends after the messages were replaced is kept", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done])
         yield* script.agent.subscribe((event) =>
@@ -304,7 +300,7 @@ describe("Run", () => {
   })
 
   describe("tools of an agent", () => {
-    it.effect("T140 T141 T169 come and go between runs (row 145)", () =>
+    it.effect("come and go between runs (row 145)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done, done], { tools: [say("a")] })
         yield* script.agent.prompt("1")
@@ -320,7 +316,7 @@ describe("Run", () => {
     )
 
     it.effect(
-      "T94 that go while the model answers can still be called in that turn, and no more in the next (row 94)",
+      "that go while the model answers can still be called in that turn, and no more in the next (row 94)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([call("a"), call("a"), done], { tools: [say("a")] })
@@ -335,22 +331,20 @@ describe("Run", () => {
         })
     )
 
-    it.effect(
-      "T94 that come while the model answers cannot be called before it was told of them (row 94)",
-      () =>
-        Effect.gen(function* () {
-          const script = yield* agent([call("a"), call("a"), done])
-          yield* script.agent.subscribe(({ _tag, turn }) =>
-            _tag === "ModelCallStart" && turn === 1 ? script.agent.tools.register(say("a")) : Effect.void
-          )
-          yield* script.agent.prompt("hi")
-          assert.deepStrictEqual(outcomes(script.events), ["unknownTool", "success"])
-        })
+    it.effect("that come while the model answers cannot be called before it was told of them (row 94)", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([call("a"), call("a"), done])
+        yield* script.agent.subscribe(({ _tag, turn }) =>
+          _tag === "ModelCallStart" && turn === 1 ? script.agent.tools.register(say("a")) : Effect.void
+        )
+        yield* script.agent.prompt("hi")
+        assert.deepStrictEqual(outcomes(script.events), ["unknownTool", "success"])
+      })
     )
   })
 
   describe("subscribers", () => {
-    it.effect("T20 D7 one that fails changes neither the run nor what others hear (row 105)", () =>
+    it.effect("one that fails changes neither the run nor what others hear (row 105)", () =>
       Effect.gen(function* () {
         const script = [call("a"), done]
         const quiet = yield* agent(script, { tools: [say("a")] })
@@ -372,7 +366,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T441 T443 listen as long as their scope, and hear nothing before (row 203)", () =>
+    it.effect("listen as long as their scope, and hear nothing before (row 203)", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done, done])
         yield* script.agent.prompt("1")
@@ -422,7 +416,7 @@ describe("Run", () => {
   })
 
   describe("closing", () => {
-    it.effect("T138 T159 an agent whose scope is closed takes no run, and says nothing more (row 208)", () =>
+    it.effect("an agent whose scope is closed takes no run, and says nothing more (row 208)", () =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const script = yield* agent([done]).pipe(Scope.provide(scope))
@@ -453,65 +447,61 @@ describe("Run", () => {
   })
 
   describe("continuing", () => {
-    it.effect(
-      "T292 T293 T824 from nothing, or from an answer, fails before anything happens (rows 83, 196)",
-      () =>
-        Effect.gen(function* () {
-          const refused = Effect.fnUntraced(function* (messages: ReadonlyArray<Message.Message>) {
-            const provider = yield* ScriptedProvider.make([])
-            const happened: Array<string> = []
-            const error = yield* Loop.continue({ messages }, { model: "m" }).pipe(
-              Stream.runForEach(({ _tag }) => Effect.sync(() => void happened.push(_tag))),
-              Effect.flip,
-              Effect.provide([
-                provider.layer,
-                ToolRegistry.layer(),
-                HookManager.layer(Hook.steering(() => Effect.sync(() => void happened.push("polled"))))
-              ])
-            )
-            assert.deepStrictEqual(happened, [])
-            return error
-          })
-          assert.deepInclude(yield* refused([]), {
-            _tag: "InvalidContinuation",
-            message: "Cannot continue: no messages in context"
-          })
-          assert.deepInclude(yield* refused([Message.user("q"), Message.assistant("a")]), {
-            _tag: "InvalidContinuation",
-            message: "Cannot continue from message role: assistant"
-          })
+    it.effect("from nothing, or from an answer, fails before anything happens (rows 83, 196)", () =>
+      Effect.gen(function* () {
+        const refused = Effect.fnUntraced(function* (messages: ReadonlyArray<Message.Message>) {
+          const provider = yield* ScriptedProvider.make([])
+          const happened: Array<string> = []
+          const error = yield* Loop.continue({ messages }, { model: "m" }).pipe(
+            Stream.runForEach(({ _tag }) => Effect.sync(() => void happened.push(_tag))),
+            Effect.flip,
+            Effect.provide([
+              provider.layer,
+              ToolRegistry.layer(),
+              HookManager.layer(Hook.steering(() => Effect.sync(() => void happened.push("polled"))))
+            ])
+          )
+          assert.deepStrictEqual(happened, [])
+          return error
         })
+        assert.deepInclude(yield* refused([]), {
+          _tag: "InvalidContinuation",
+          message: "Cannot continue: no messages in context"
+        })
+        assert.deepInclude(yield* refused([Message.user("q"), Message.assistant("a")]), {
+          _tag: "InvalidContinuation",
+          message: "Cannot continue from message role: assistant"
+        })
+      })
+    )
+
+    it.effect("from a user, a result or a custom message goes on, with new messages only (rows 83, 92)", () =>
+      Effect.gen(function* () {
+        const asked = Message.assistant([
+          { type: "toolCall", id: "x", name: "t", rawArguments: "{}", params: {} }
+        ])
+        for (const messages of [
+          [Message.user("q")],
+          [Message.user("q"), asked, Message.toolResult({ id: "x", name: "t" }, "r")],
+          [Message.user("q"), Message.custom("note", null)]
+        ]) {
+          const provider = yield* ScriptedProvider.make([done])
+          const events = yield* Loop.continue({ messages }, { model: "m" }).pipe(
+            Stream.runCollect,
+            Effect.provide([provider.layer, ToolRegistry.layer()])
+          )
+          assert.deepInclude(events[0], { _tag: "RunStart", continued: true, prompts: [] })
+          assert.deepStrictEqual(
+            ofTag(events, "MessageEnd").map(({ message }) => Message.textOf(message)),
+            ["done"]
+          )
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        }
+      })
     )
 
     it.effect(
-      "T294 T295 T826 from a user, a result or a custom message goes on, with new messages only (rows 83, 92)",
-      () =>
-        Effect.gen(function* () {
-          const asked = Message.assistant([
-            { type: "toolCall", id: "x", name: "t", rawArguments: "{}", params: {} }
-          ])
-          for (const messages of [
-            [Message.user("q")],
-            [Message.user("q"), asked, Message.toolResult({ id: "x", name: "t" }, "r")],
-            [Message.user("q"), Message.custom("note", null)]
-          ]) {
-            const provider = yield* ScriptedProvider.make([done])
-            const events = yield* Loop.continue({ messages }, { model: "m" }).pipe(
-              Stream.runCollect,
-              Effect.provide([provider.layer, ToolRegistry.layer()])
-            )
-            assert.deepInclude(events[0], { _tag: "RunStart", continued: true, prompts: [] })
-            assert.deepStrictEqual(
-              ofTag(events, "MessageEnd").map(({ message }) => Message.textOf(message)),
-              ["done"]
-            )
-            assert.deepStrictEqual(Invariants.broken(events), [])
-          }
-        })
-    )
-
-    it.effect(
-      "D21 an agent after a failed answer takes what is queued, and does not send the failed answer (row 195)",
+      "an agent after a failed answer takes what is queued, and does not send the failed answer (row 195)",
       () =>
         Effect.gen(function* () {
           const script = yield* agent([
@@ -538,7 +528,7 @@ describe("Run", () => {
   })
 
   describe("odd inputs", () => {
-    it.effect("D39 a prompt that says nothing is refused before the model is asked", () =>
+    it.effect("a prompt that says nothing is refused before the model is asked", () =>
       Effect.gen(function* () {
         for (const prompt of [[], "", Message.user(""), [Message.user("")], Message.user([])]) {
           const { events, exit, requests } = yield* play([done], { prompt })
@@ -549,21 +539,19 @@ describe("Run", () => {
       })
     )
 
-    it.effect(
-      "D39 so it is in a conversation that has an answer already: there is nothing new to answer",
-      () =>
-        Effect.gen(function* () {
-          for (const prompt of [[], "", " \n"]) {
-            const script = yield* agent([done, done])
-            yield* script.agent.prompt("hi")
-            const exit = yield* Effect.exit(script.agent.prompt(prompt))
-            assert.strictEqual(reasonOf(exit)?._tag, "InvalidTranscript", JSON.stringify(prompt))
-            assert.strictEqual((yield* script.requests).length, 1)
-          }
-        })
+    it.effect("so it is in a conversation that has an answer already: there is nothing new to answer", () =>
+      Effect.gen(function* () {
+        for (const prompt of [[], "", " \n"]) {
+          const script = yield* agent([done, done])
+          yield* script.agent.prompt("hi")
+          const exit = yield* Effect.exit(script.agent.prompt(prompt))
+          assert.strictEqual(reasonOf(exit)?._tag, "InvalidTranscript", JSON.stringify(prompt))
+          assert.strictEqual((yield* script.requests).length, 1)
+        }
+      })
     )
 
-    it.effect("T336 a request with no message in it is refused before the model is asked", () =>
+    it.effect("a request with no message in it is refused before the model is asked", () =>
       Effect.gen(function* () {
         const cases: ReadonlyArray<Parameters<typeof play>[1]> = [
           { hooks: [Hook.toModelMessages(() => Effect.succeed([]))] },
@@ -588,7 +576,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T328 T329 long texts and special characters arrive as they are", () =>
+    it.effect("long texts and special characters arrive as they are", () =>
       Effect.gen(function* () {
         for (const text of ["x".repeat(1_000_000), "a\u0000b \u2028 🎉 \ud800 \"'\\ </script>"]) {
           const { requests, view } = yield* play([ScriptedProvider.text(text)], { prompt: text })
@@ -667,7 +655,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T342 T350 an answer that stops for no reason, or by itself, is a failure (rows 64, 75)", () =>
+    it.effect("an answer that stops for no reason, or by itself, is a failure (rows 64, 75)", () =>
       Effect.gen(function* () {
         const bad = [
           ScriptedProvider.turn(),
@@ -684,7 +672,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T339 refusals and filters end a run as answers do, and say so", () =>
+    it.effect("refusals and filters end a run as answers do, and say so", () =>
       Effect.gen(function* () {
         for (const stopReason of ["refusal", "contentFilter", "length"] as const) {
           const { view } = yield* play([ScriptedProvider.text("no", { stopReason })])
@@ -740,7 +728,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("D16 calls that share an id, or have none, get one each, and a result each", () =>
+    it.effect("calls that share an id, or have none, get one each, and a result each", () =>
       Effect.gen(function* () {
         const { events, view } = yield* play(
           [
@@ -812,7 +800,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T330 T331 runs beside one another on the same layers share nothing (row 254)", () =>
+    it.effect("runs beside one another on the same layers share nothing (row 254)", () =>
       Effect.gen(function* () {
         const run = Effect.fnUntraced(function* (text: string) {
           const provider = yield* ScriptedProvider.make([call("a"), ScriptedProvider.text(text)])
@@ -882,7 +870,7 @@ describe("Run", () => {
       })
     )
 
-    it.effect("T363 that cannot be had fail the run, typed", () =>
+    it.effect("that cannot be had fail the run, typed", () =>
       Effect.gen(function* () {
         const error = new ProviderError.ProviderError({
           provider: "acme",
@@ -901,36 +889,34 @@ describe("Run", () => {
     )
   })
 
-  it.effect(
-    "T353 T355 makes spans for the run, its calls and its tools, and a failed run's span has failed",
-    () =>
-      Effect.gen(function* () {
-        const spans: Array<Tracer.Span> = []
-        const provider = yield* ScriptedProvider.make([call("bad"), ScriptedProvider.die("boom")])
-        yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
-          Effect.provide([provider.layer, ToolRegistry.layer(failing("bad"))]),
-          Effect.withTracer(
-            Tracer.make({
-              span: (options) => {
-                const span = new Tracer.NativeSpan(options)
-                spans.push(span)
-                return span
-              }
-            })
-          ),
-          Effect.exit
-        )
-        const named = (name: string) => spans.filter((span) => span.name === name)
-        assert.strictEqual(named("invoke_agent").length, 1)
-        assert.strictEqual(named("chat m").length, 2)
-        assert.strictEqual(named("execute_tool bad").length, 1)
-        assert.isTrue(spans.every(({ status: { _tag } }) => _tag === "Ended"))
-        const [run] = named("invoke_agent")
-        assert.isTrue(run?.status._tag === "Ended" && Exit.isFailure(run.status.exit))
-      })
+  it.effect("makes spans for the run, its calls and its tools, and a failed run's span has failed", () =>
+    Effect.gen(function* () {
+      const spans: Array<Tracer.Span> = []
+      const provider = yield* ScriptedProvider.make([call("bad"), ScriptedProvider.die("boom")])
+      yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
+        Effect.provide([provider.layer, ToolRegistry.layer(failing("bad"))]),
+        Effect.withTracer(
+          Tracer.make({
+            span: (options) => {
+              const span = new Tracer.NativeSpan(options)
+              spans.push(span)
+              return span
+            }
+          })
+        ),
+        Effect.exit
+      )
+      const named = (name: string) => spans.filter((span) => span.name === name)
+      assert.strictEqual(named("invoke_agent").length, 1)
+      assert.strictEqual(named("chat m").length, 2)
+      assert.strictEqual(named("execute_tool bad").length, 1)
+      assert.isTrue(spans.every(({ status: { _tag } }) => _tag === "Ended"))
+      const [run] = named("invoke_agent")
+      assert.isTrue(run?.status._tag === "Ended" && Exit.isFailure(run.status.exit))
+    })
   )
 
-  it.effect("T244 catches its failure by reason (row 242)", () =>
+  it.effect("catches its failure by reason (row 242)", () =>
     Effect.gen(function* () {
       const script = yield* agent([call("a")], { tools: [say("a")], limits: { maxTurns: 1 } })
       const caught = yield* script.agent.prompt("hi").pipe(

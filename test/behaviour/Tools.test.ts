@@ -30,7 +30,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T07 malformed arguments give a result with isError for that very call (rows 77, 158)", () =>
+  it.effect("malformed arguments give a result with isError for that very call (rows 77, 158)", () =>
     Effect.gen(function* () {
       const { requests, view } = yield* play(
         [
@@ -57,7 +57,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T11 a timeout names the tool, is counted, and interrupts what ran (row 156)", () =>
+  it.effect("a timeout names the tool, is counted, and interrupts what ran (row 156)", () =>
     Effect.gen(function* () {
       const { begun, log, tool } = yield* sleeper()
       const script = yield* agent([ScriptedProvider.toolCall("sleep", { ms: 60_000 }), done], {
@@ -74,7 +74,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T12 the text of a tool's failure is in the next request (row 11)", () =>
+  it.effect("the text of a tool's failure is in the next request (row 11)", () =>
     Effect.gen(function* () {
       class Unreachable extends Schema.TaggedError<Unreachable>()("Unreachable", { host: Schema.String }) {
         override get message() {
@@ -89,7 +89,7 @@ describe("Tools", () => {
   )
 
   it.effect(
-    "T23 a call in an answer cut at its token limit is not run, and the model is asked again (row 74)",
+    "a call in an answer cut at its token limit is not run, and the model is asked again (row 74)",
     () =>
       Effect.gen(function* () {
         let ran = 0
@@ -131,7 +131,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T26 a hook that dies before or after a tool makes an error of its result", () =>
+  it.effect("a hook that dies before or after a tool makes an error of its result", () =>
     Effect.gen(function* () {
       const told: Array<string> = []
       const { events } = yield* play([calls("before", "after", "nope", "thrown"), done], {
@@ -160,7 +160,7 @@ describe("Tools", () => {
   )
 
   it.effect(
-    "T27 tools end as they finish, are answered as they were called, and then the turn ends (rows 102, 154)",
+    "tools end as they finish, are answered as they were called, and then the turn ends (rows 102, 154)",
     () =>
       Effect.gen(function* () {
         const { begun, tool } = yield* sleeper()
@@ -190,7 +190,7 @@ describe("Tools", () => {
       })
   )
 
-  it.effect("T31 text beside a call stays in the transcript and in the next request (row 20)", () =>
+  it.effect("text beside a call stays in the transcript and in the next request (row 20)", () =>
     Effect.gen(function* () {
       const { requests } = yield* play(
         [
@@ -208,7 +208,7 @@ describe("Tools", () => {
   )
 
   describe("when they fail", () => {
-    it.effect("T38 go on with the others by default (rows 157, 251)", () =>
+    it.effect("go on with the others by default (rows 157, 251)", () =>
       Effect.gen(function* () {
         const { events, view } = yield* play([calls("a", "bad", "b"), done], {
           tools: [say("a"), failing("bad"), say("b")]
@@ -219,7 +219,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T39 end the run in fail mode, with a result for every call (row 157)", () =>
+    it.effect("end the run in fail mode, with a result for every call (row 157)", () =>
       Effect.gen(function* () {
         const { events, exit, view } = yield* play([calls("a", "bad", "b")], {
           tools: [say("a"), failing("bad"), say("b")],
@@ -304,7 +304,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D32 a typed failure keeps its data, for programs (row 144)", () =>
+    it.effect("a typed failure keeps its data, for programs (row 144)", () =>
       Effect.gen(function* () {
         class Denied extends Schema.TaggedError<Denied>()("Denied", { path: Schema.String }) {}
         const read = Tool.make({
@@ -318,7 +318,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T393 a defect is told shortly, and without its stack (rows 138, 162)", () =>
+    it.effect("a defect is told shortly, and without its stack (rows 138, 162)", () =>
       Effect.gen(function* () {
         const broken = Tool.make({
           name: "broken",
@@ -351,7 +351,7 @@ describe("Tools", () => {
   })
 
   describe("results", () => {
-    it.effect("D33 nothing, null and values are told as what they are (rows 10, 166)", () =>
+    it.effect("nothing, null and values are told as what they are (rows 10, 166)", () =>
       Effect.gen(function* () {
         const { view } = yield* play([calls("nothing", "nil", "zero", "no", "object", "empty"), done], {
           tools: [
@@ -386,7 +386,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T346 a tool may say its content, details and error itself (row 10)", () =>
+    it.effect("a tool may say its content, details and error itself (row 10)", () =>
       Effect.gen(function* () {
         const image = Message.image("aGk=", "image/png")
         const { view } = yield* play([calls("shot"), done], {
@@ -419,7 +419,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T337 a very large result reaches the model whole", () =>
+    it.effect("a very large result reaches the model whole", () =>
       Effect.gen(function* () {
         const large = "ü".repeat(500_000)
         const { requests } = yield* play([calls("large"), done], { tools: [say("large", large)] })
@@ -438,7 +438,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T325 a hundred calls of one answer are all answered, in order", () =>
+    it.effect("a hundred calls of one answer are all answered, in order", () =>
       Effect.gen(function* () {
         const { view } = yield* play(
           [ScriptedProvider.toolCalls(...range(100).map((n) => ({ name: "echo", params: { n } }))), done],
@@ -477,7 +477,7 @@ describe("Tools", () => {
       return { outcomes: outcomes(events), told: yield* Ref.get(told) }
     })
 
-    it.effect("D30 invent no value for one that is missing or null", () =>
+    it.effect("invent no value for one that is missing or null", () =>
       Effect.gen(function* () {
         const all = Schema.Struct({ s: Schema.String, n: Schema.Finite, b: Schema.Boolean })
         const sent = yield* send(all, [
@@ -493,7 +493,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D30 read JSON that came as a string where a list or an object is wanted", () =>
+    it.effect("read JSON that came as a string where a list or an object is wanted", () =>
       Effect.gen(function* () {
         const nested = Schema.Struct({
           list: Schema.Array(Schema.Finite),
@@ -504,14 +504,14 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T402 keep what fits as it is: a string of digits stays a string", () =>
+    it.effect("keep what fits as it is: a string of digits stays a string", () =>
       Effect.gen(function* () {
         const { told } = yield* send(Schema.Struct({ id: Schema.String }), ['{"id":"042"}', '{"id":7}'])
         assert.deepStrictEqual(told, [{ id: "042" }, { id: "7" }])
       })
     )
 
-    it.effect("T405 of a union are read in the order of the union", () =>
+    it.effect("of a union are read in the order of the union", () =>
       Effect.gen(function* () {
         const either = Schema.Struct({ v: Schema.Union([Schema.Finite, Schema.Boolean]) })
         const { told } = yield* send(either, ['{"v":"4"}', '{"v":"true"}', '{"v":2}'])
@@ -519,7 +519,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T404 that may be null are, when the model writes null in quotes", () =>
+    it.effect("that may be null are, when the model writes null in quotes", () =>
       Effect.gen(function* () {
         const optional = Schema.Struct({
           object: Schema.NullOr(Schema.Struct({ n: Schema.Finite })),
@@ -531,7 +531,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D31 are an object or nothing", () =>
+    it.effect("are an object or nothing", () =>
       Effect.gen(function* () {
         const sent = yield* send(Schema.Struct({}), ["5", "[1]", '"x"', "true"])
         assert.deepStrictEqual(new Set(sent.outcomes), new Set(["invalidArguments"]))
@@ -539,7 +539,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T112 no text at all means no arguments (row 158)", () =>
+    it.effect("no text at all means no arguments (row 158)", () =>
       Effect.gen(function* () {
         const sent = yield* send(Schema.Struct({}), ["", "  \n", "{}"])
         assert.deepStrictEqual(sent.outcomes, ["success", "success", "success"])
@@ -584,7 +584,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T329 keep special characters, split anywhere", () =>
+    it.effect("keep special characters, split anywhere", () =>
       Effect.gen(function* () {
         const told = yield* seen
         const text = 'a "quote", a \\ and a \n, ü, 🎉, \u2028'
@@ -606,7 +606,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D29 changed by a guard are decoded again, and what ran is on record (row 120)", () =>
+    it.effect("changed by a guard are decoded again, and what ran is on record (row 120)", () =>
       Effect.gen(function* () {
         const told = yield* seen
         const { events, view } = yield* play([ScriptedProvider.toolCall("take", { n: 1 }), done], {
@@ -658,7 +658,7 @@ describe("Tools", () => {
   })
 
   describe("names", () => {
-    it.effect("T399 are found although they are padded (row 142)", () =>
+    it.effect("are found although they are padded (row 142)", () =>
       Effect.gen(function* () {
         const { events } = yield* play([calls(" read_file\t", "read_file", "Read_File"), done], {
           tools: [say("read_file")]
@@ -667,7 +667,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T399 in disorder still make a batch sequential, and show their label", () =>
+    it.effect("in disorder still make a batch sequential, and show their label", () =>
       Effect.gen(function* () {
         const order: Array<string> = []
         const step = (name: string) =>
@@ -690,7 +690,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T303 nobody knows are told to the model, with those it may use (row 143)", () =>
+    it.effect("nobody knows are told to the model, with those it may use (row 143)", () =>
       Effect.gen(function* () {
         const { requests, events } = yield* play([calls("hidden", "nope"), done], {
           tools: [say("shown"), say("hidden")],
@@ -708,7 +708,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("D26 are offered in a stable order, as the same definitions from turn to turn (row 141)", () =>
+    it.effect("are offered in a stable order, as the same definitions from turn to turn (row 141)", () =>
       Effect.gen(function* () {
         const { requests } = yield* play([calls("b"), calls("a"), done], { tools: [say("b"), say("a")] })
         assert.deepStrictEqual(
@@ -805,7 +805,7 @@ describe("Tools", () => {
       return most
     })
 
-    it.effect("D12 is bounded: 16 by default, else as told, and never less than one (row 155)", () =>
+    it.effect("is bounded: 16 by default, else as told, and never less than one (row 155)", () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* busiest(40), 16)
         assert.strictEqual(yield* busiest(9, { toolConcurrency: 3 }), 3)
@@ -921,7 +921,7 @@ describe("Tools", () => {
   })
 
   describe("progress", () => {
-    it.effect("T307 is told before the end, and its calls are told apart (row 160)", () =>
+    it.effect("is told before the end, and its calls are told apart (row 160)", () =>
       Effect.gen(function* () {
         const loud = Tool.make({
           name: "loud",
@@ -961,7 +961,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T835 that comes after the call settled is ignored, while others still run too (row 160)", () =>
+    it.effect("that comes after the call settled is ignored, while others still run too (row 160)", () =>
       Effect.gen(function* () {
         const saved = yield* Ref.make<Effect.Effect<void>>(Effect.void)
         const early = Tool.make({
@@ -1029,7 +1029,7 @@ describe("Tools", () => {
   })
 
   describe("of plain functions", () => {
-    it.effect("T109 may be async, sync, or throw", () =>
+    it.effect("may be async, sync, or throw", () =>
       Effect.gen(function* () {
         const later = Tool.fromPromise({
           name: "later",
@@ -1049,7 +1049,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T455 hear of a timeout by their signal (rows 137, 217)", () =>
+    it.effect("hear of a timeout by their signal (rows 137, 217)", () =>
       Effect.gen(function* () {
         const aborted = yield* Latch.make(false)
         const began = yield* Latch.make(false)
@@ -1192,7 +1192,7 @@ describe("Tools", () => {
       progress: () => Effect.void
     }
 
-    it.effect("T98 dies when a name is taken, and keeps the tool that has it (row 140)", () =>
+    it.effect("dies when a name is taken, and keeps the tool that has it (row 140)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("a", "first"))
         const exit = yield* Effect.exit(registry.register(say("a", "second")))
@@ -1205,7 +1205,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T99 forgets a tool, once (row 139)", () =>
+    it.effect("forgets a tool, once (row 139)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(say("a"), say("b"))
         assert.isTrue(yield* registry.unregister("a"))
@@ -1318,7 +1318,7 @@ describe("Tools", () => {
       })
     )
 
-    it.effect("T106 fails typed for what the model got wrong, and never for what a tool does (row 139)", () =>
+    it.effect("fails typed for what the model got wrong, and never for what a tool does (row 139)", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(echo, failing("bad"))
         assert.strictEqual((yield* Effect.flip(registry.prepare(call("nope"))))._tag, "ToolNotFound")

@@ -21,7 +21,7 @@ describe("View", () => {
     const windowed = (maxMessages: number, messages: ReadonlyArray<Message.Message>, keepFirstUser = false) =>
       play([done], { messages, layer: ContextManager.slidingWindow({ maxMessages, keepFirstUser }) })
 
-    it.effect("T14 holds for the first request too (row 177)", () =>
+    it.effect("holds for the first request too (row 177)", () =>
       Effect.gen(function* () {
         const { events, requests, view } = yield* windowed(5, history)
         assert.deepStrictEqual(texts(requests[0]?.messages ?? []), ["q4", "a4", "q5", "a5", "hi"])
@@ -39,7 +39,7 @@ describe("View", () => {
       })
     )
 
-    it.effect("T15 T66 never splits a call from its result, even if one message were allowed (row 178)", () =>
+    it.effect("never splits a call from its result, even if one message were allowed (row 178)", () =>
       Effect.gen(function* () {
         for (const max of [0, 1, 2, 3]) {
           const { requests } = yield* play([call("a"), done], {
@@ -54,7 +54,7 @@ describe("View", () => {
       })
     )
 
-    it.effect("T67 T68 never begins with a result without its call (row 178)", () =>
+    it.effect("never begins with a result without its call (row 178)", () =>
       Effect.gen(function* () {
         const messages = [
           Message.user("q"),
@@ -72,7 +72,7 @@ describe("View", () => {
       })
     )
 
-    it.effect("T60 T179 keeps the first task if told to, and the system prompt always (row 179)", () =>
+    it.effect("keeps the first task if told to, and the system prompt always (row 179)", () =>
       Effect.gen(function* () {
         const { requests } = yield* windowed(3, history, true)
         assert.deepStrictEqual(texts(requests[0]?.messages ?? []), ["q0", "q5", "a5", "hi"].slice(0, 4))
@@ -80,7 +80,7 @@ describe("View", () => {
     )
   })
 
-  it.effect("T19 D4 a hook that fails, dies or hangs while it shapes the request ends the run (row 85)", () =>
+  it.effect("a hook that fails, dies or hangs while it shapes the request ends the run (row 85)", () =>
     Effect.gen(function* () {
       for (const point of [Hook.transformMessages, Hook.toModelMessages]) {
         const broken = [
@@ -110,7 +110,7 @@ describe("View", () => {
   )
 
   it.effect(
-    "T312 T809 is transformed, windowed, repaired, then made into model messages, in every turn (rows 85, 182)",
+    "is transformed, windowed, repaired, then made into model messages, in every turn (rows 85, 182)",
     () =>
       Effect.gen(function* () {
         const seen: Array<unknown> = []
@@ -169,25 +169,23 @@ describe("View", () => {
     })
   )
 
-  it.effect(
-    "D25 a hook that lets only some roles through can lose neither the system prompt nor the tools",
-    () =>
-      Effect.gen(function* () {
-        const { requests } = yield* play([done], {
-          tools: [say("a")],
-          options: { system: "Be brief." },
-          hooks: [
-            Hook.toModelMessages(({ messages }) =>
-              Effect.succeed(messages.filter((message) => message.role === "user"))
-            )
-          ]
-        })
-        assert.strictEqual(requests[0]?.system, "Be brief.")
-        assert.strictEqual(requests[0]?.tools.length, 1)
+  it.effect("a hook that lets only some roles through can lose neither the system prompt nor the tools", () =>
+    Effect.gen(function* () {
+      const { requests } = yield* play([done], {
+        tools: [say("a")],
+        options: { system: "Be brief." },
+        hooks: [
+          Hook.toModelMessages(({ messages }) =>
+            Effect.succeed(messages.filter((message) => message.role === "user"))
+          )
+        ]
       })
+      assert.strictEqual(requests[0]?.system, "Be brief.")
+      assert.strictEqual(requests[0]?.tools.length, 1)
+    })
   )
 
-  it.effect("D35 a request holds what the provider needs, and nothing of the run", () =>
+  it.effect("a request holds what the provider needs, and nothing of the run", () =>
     Effect.gen(function* () {
       const { requests } = yield* play([done], {
         options: {
@@ -211,7 +209,7 @@ describe("View", () => {
     })
   )
 
-  it.effect("D28 changes nothing of the caller's (row 82)", () =>
+  it.effect("changes nothing of the caller's (row 82)", () =>
     Effect.gen(function* () {
       const messages = Object.freeze([Message.user("q"), calling("x"), Object.freeze(resultFor("x"))])
       const prompt = Object.freeze([Object.freeze(Message.user("more"))])
@@ -237,7 +235,7 @@ describe("View", () => {
       }
     })
 
-    it.effect("T848 gives a call without a result an honest one (row 47)", () =>
+    it.effect("gives a call without a result an honest one (row 47)", () =>
       Effect.gen(function* () {
         const { view } = yield* sent([Message.user("q"), calling("x", "y"), resultFor("y")])
         assert.deepStrictEqual(view, ["user", "assistant", "x:No result of t was recorded.", "y:r", "user"])
@@ -245,7 +243,7 @@ describe("View", () => {
     )
 
     it.effect(
-      "D37 leaves out failed answers with their results, results without a call, and second results",
+      "leaves out failed answers with their results, results without a call, and second results",
       () =>
         Effect.gen(function* () {
           const failed = { ...calling("f"), stopReason: "error" as const }
@@ -278,26 +276,24 @@ describe("View", () => {
       })
     )
 
-    it.effect(
-      "T414 T415 T417 a strict transcript is refused instead, before the model is asked (row 47)",
-      () =>
-        Effect.gen(function* () {
-          const bad = [
-            [calling("x")],
-            [calling("x"), resultFor("x"), resultFor("x")],
-            [resultFor("x")],
-            [calling("x", "x"), resultFor("x"), resultFor("x")]
-          ]
-          for (const messages of bad) {
-            const { events, exit, requests } = yield* play([], {
-              messages,
-              options: { transcript: "strict" }
-            })
-            assert.strictEqual(reasonOf(exit)?._tag, "InvalidTranscript")
-            assert.strictEqual(requests.length, 0)
-            assert.deepStrictEqual(Invariants.broken(events), [])
-          }
-        })
+    it.effect("a strict transcript is refused instead, before the model is asked (row 47)", () =>
+      Effect.gen(function* () {
+        const bad = [
+          [calling("x")],
+          [calling("x"), resultFor("x"), resultFor("x")],
+          [resultFor("x")],
+          [calling("x", "x"), resultFor("x"), resultFor("x")]
+        ]
+        for (const messages of bad) {
+          const { events, exit, requests } = yield* play([], {
+            messages,
+            options: { transcript: "strict" }
+          })
+          assert.strictEqual(reasonOf(exit)?._tag, "InvalidTranscript")
+          assert.strictEqual(requests.length, 0)
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        }
+      })
     )
   })
 
@@ -379,7 +375,7 @@ describe("View", () => {
     )
   })
 
-  it.effect("T59 an agent's transcript keeps everything, whatever its requests leave out (row 180)", () =>
+  it.effect("an agent's transcript keeps everything, whatever its requests leave out (row 180)", () =>
     Effect.gen(function* () {
       const script = yield* agent([done, done, done], {
         hooks: [Hook.transformMessages(({ messages }) => Effect.succeed(messages.slice(-1)))]

@@ -40,7 +40,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("T40 is what the options say, unless the tool says otherwise (row 156)", () =>
+    it.effect("is what the options say, unless the tool says otherwise (row 156)", () =>
       Effect.gen(function* () {
         const general = yield* timed({ toolTimeout: "2 seconds" })
         yield* TestClock.adjust("2 seconds")
@@ -85,7 +85,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("D9 a tool that ignores its timeout is left behind after 100 ms, and reported", () =>
+    it.effect("a tool that ignores its timeout is left behind after 100 ms, and reported", () =>
       Effect.gen(function* () {
         const { began, tool } = yield* deaf
         const run = yield* Effect.forkChild(
@@ -241,7 +241,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("T220 counts pauses, and what hooks took before the first turn (row 220)", () =>
+    it.effect("counts pauses, and what hooks took before the first turn (row 220)", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const run = yield* Effect.forkChild(
@@ -372,29 +372,27 @@ describe("Virtual time", () => {
     const empty = ScriptedProvider.turn(Step.start, Step.finish("stop", { input: 10 }))
     const thoughtful = ScriptedProvider.turn(Step.thinking("hm"), Step.text(" \n"), Step.finish())
 
-    it.effect(
-      "T78 retry waits one second, then five, in the same turn; then takes what there is (row 78)",
-      () =>
-        Effect.gen(function* () {
-          const run = yield* Effect.forkChild(
-            play([empty, thoughtful, empty], { options: { emptyResponse: "retry" } })
-          )
-          yield* settle()
-          yield* TestClock.adjust(999)
-          assert.isTrue(yield* goesOn(run))
-          yield* TestClock.adjust(1)
-          yield* settle()
-          yield* TestClock.adjust(4999)
-          assert.isTrue(yield* goesOn(run))
-          yield* TestClock.adjust(1)
-          const { events, requests, view } = yield* Fiber.join(run)
-          assert.strictEqual(requests.length, 3)
-          assert.strictEqual(ofTag(events, "MessageRetracted").length, 2)
-          assert.strictEqual(view.status, "completed")
-          assert.strictEqual(ofTag(events, "TurnStart").length, 1)
-          assert.strictEqual(view.messages.length, 2)
-          assert.deepStrictEqual(Invariants.broken(events), [])
-        })
+    it.effect("retry waits one second, then five, in the same turn; then takes what there is (row 78)", () =>
+      Effect.gen(function* () {
+        const run = yield* Effect.forkChild(
+          play([empty, thoughtful, empty], { options: { emptyResponse: "retry" } })
+        )
+        yield* settle()
+        yield* TestClock.adjust(999)
+        assert.isTrue(yield* goesOn(run))
+        yield* TestClock.adjust(1)
+        yield* settle()
+        yield* TestClock.adjust(4999)
+        assert.isTrue(yield* goesOn(run))
+        yield* TestClock.adjust(1)
+        const { events, requests, view } = yield* Fiber.join(run)
+        assert.strictEqual(requests.length, 3)
+        assert.strictEqual(ofTag(events, "MessageRetracted").length, 2)
+        assert.strictEqual(view.status, "completed")
+        assert.strictEqual(ofTag(events, "TurnStart").length, 1)
+        assert.strictEqual(view.messages.length, 2)
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      })
     )
 
     it.effect("retry ends with the first answer that says something, a call included", () =>
@@ -444,7 +442,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("T327 T341 fail says so typed, for thinking alone too; accept takes them (row 78)", () =>
+    it.effect("fail says so typed, for thinking alone too; accept takes them (row 78)", () =>
       Effect.gen(function* () {
         for (const turn of [empty, thoughtful]) {
           const { events, exit } = yield* play([turn], { options: { emptyResponse: "fail" } })

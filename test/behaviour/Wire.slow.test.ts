@@ -128,7 +128,7 @@ const shown = (events: ReadonlyArray<ModelEvent.ModelEvent>) => JSON.stringify(e
 describe("Wire", () => {
   for (const { answer, end, farewell, layer, name } of vendors) {
     it.effect(
-      `T30 ${name} says the same however its bytes are cut, and however its events are written`,
+      `${name} says the same however its bytes are cut, and however its events are written`,
       () =>
         Effect.gen(function* () {
           const whole = shown(yield* heard(layer, [bodyOf(answer, end, "plain")]))
@@ -148,7 +148,7 @@ describe("Wire", () => {
       20_000
     )
 
-    it.effect(`T12 the text of a tool's failure is in the body of the next request to ${name}`, () =>
+    it.effect(`the text of a tool's failure is in the body of the next request to ${name}`, () =>
       Effect.gen(function* () {
         const { layer: http, sent } = answering([
           [bodyOf(answer, end, "plain")],
