@@ -34,17 +34,21 @@
  * - Where a hook answers, or the run could not ask the model, the answer stands alone.
  * - A failed try emits `ModelCallError` with `willRetry`, then `ModelCallRetry`. `MessageRetracted` makes its deltas void, and those
  *   of an empty answer that the run does not accept.
+ * - `PartialValue` comes directly behind the `MessageDelta` that it comes from, in a run with the option `partialValues`. `MessageRetracted` makes it void too.
  * - `ArtifactStored` comes before the `ToolExecutionEnd` of a call whose large result is stored.
  * - `MessageEnd` has the whole message, and later events name it by id.
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
+import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import { CallSet, from } from "./internal/callSet.ts"
 import * as CompactionEvent from "./internal/compactionEvent.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
+import { Growing, type Partial } from "./internal/growing.ts"
 import * as OpenRequest from "./internal/openRequest.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
@@ -52,7 +56,9 @@ import { ProviderError } from "./ProviderError.ts"
 import { ModelOptions, RunOptions } from "./RunOptions.ts"
 import { RunStatus, ToolOutput } from "./internal/outcome.ts"
 import { Usage } from "./Usage.ts"
+import { Change } from "./internal/valueChange.ts"
 
+export type { Partial } from "./internal/growing.ts"
 export { RunStatus, ToolOutput } from "./internal/outcome.ts"
 
 /**
@@ -65,6 +71,7 @@ export { RunStatus, ToolOutput } from "./internal/outcome.ts"
  * the blocks `source`, `media` and `hostedTool` to answers. It adds approvals and questions: `ApprovalRequested`, `ApprovalAnswered`,
  * `QuestionAsked`, `QuestionAnswered`, `resumes` of `RunStart` and `resume` of `RunEnd`. It adds background calls: `ToolBackgrounded`,
  * `background` and `timeoutMs` of `ToolExecutionEnd`, `background` of tool results, and `backgroundEnds` of messages of the user.
+ * It adds `PartialValue`, in runs with the option `partialValues`.
  *
  * @category constants
  * @since 0.1.0
@@ -190,6 +197,14 @@ export const AgentEvent = Schema.TaggedUnion({
     role: Schema.Literals(["user", "assistant", "toolResult", "custom"])
   },
   MessageDelta: { ...base, messageId: Schema.String, delta: ModelEvent.ModelEvent },
+  PartialValue: {
+    ...base,
+    messageId: Schema.String,
+    index: Schema.Int,
+    for: Schema.Literals(["arguments", "output"]),
+    ...ofCall,
+    changes: Schema.Array(Change)
+  },
   MessageRetracted: { ...base, messageId: Schema.String },
   MessageEnd: { ...base, message: Message.Message },
   ToolsDetected: { ...base, toolCalls: Schema.Array(Message.ToolCall) },
@@ -276,6 +291,7 @@ export type AgentEvent =
   | ModelCallRetry
   | MessageStart
   | MessageDelta
+  | PartialValue
   | MessageRetracted
   | MessageEnd
   | ToolsDetected
@@ -474,6 +490,22 @@ export interface MessageStart extends Shape<"MessageStart"> {}
  * @since 0.2.0
  */
 export interface MessageDelta extends Shape<"MessageDelta"> {}
+
+/**
+ * A value has grown with the delta before: the arguments of a tool call, or the typed output.
+ *
+ * **Details**
+ *
+ * Only runs with the option `partialValues` emit it, and nothing keeps it. `PartialValue.fold` makes the value so far of `changes`. `messageId`
+ * and `index`, the `contentIndex` of its block, name the value. Values of a tool call have its id and the name of its tool.
+ *
+ * A string grows by whole characters. A number, `true`, `false` or `null` comes when it has ended, and a member with its value. The last
+ * value is the parsed arguments. Text that is no JSON has no changes.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface PartialValue extends Shape<"PartialValue"> {}
 
 /**
  * The deltas of the message are void, and a new `MessageStart` follows.
@@ -901,6 +933,63 @@ export const accumulateText = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Str
   )
 
 /**
+ * Returns the values so far of `PartialValue` events, each at most once in a time, without those of runs inside.
+ *
+ * **Details**
+ *
+ * `every` is that time, such as `"50 millis"`. The last value of each comes in any case, and a value that `MessageRetracted` makes void comes
+ * once more, with `isRetracted`. The stream is empty without the option `partialValues` of the run.
+ *
+ * **Example** (Showing arguments that grow)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const clock = Tool.make({ name: "clock", description: "The time", execute: () => Effect.succeed("12:00") })
+ * const script = [ScriptedProvider.toolCall("clock", { city: "Oslo" }), ScriptedProvider.text("It is noon.")]
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", tools: [clock], partialValues: true })
+ *   const events = agent.stream("What time is it in Oslo?")
+ *   return yield* AgentEvent.partials(events, { every: "50 millis" }).pipe(
+ *     Stream.map(({ toolName, value }) => `${toolName} ${JSON.stringify(value)}`),
+ *     Stream.runCollect
+ *   )
+ * }).pipe(Effect.provide(ScriptedProvider.layer(script)), Effect.scoped)
+ *
+ * console.log((await Effect.runPromise(program)).at(-1)) // => clock {"city":"Oslo"}
+ * ```
+ *
+ * @category filtering
+ * @since 0.2.0
+ */
+export const partials: {
+  (options: {
+    readonly every: Duration.Input
+  }): <E, R>(self: Stream.Stream<AgentEvent, E, R>) => Stream.Stream<Partial, E, R>
+  <E, R>(
+    self: Stream.Stream<AgentEvent, E, R>,
+    options: { readonly every: Duration.Input }
+  ): Stream.Stream<Partial, E, R>
+} = dual(
+  2,
+  <E, R>(
+    self: Stream.Stream<AgentEvent, E, R>,
+    { every }: { readonly every: Duration.Input }
+  ): Stream.Stream<Partial, E, R> =>
+    outermost(self).pipe(
+      ofTag("PartialValue", "MessageRetracted", "MessageEnd"),
+      Stream.groupedWithin(Number.MAX_SAFE_INTEGER, every),
+      Stream.mapAccum(
+        () => new Growing(),
+        (growing, events) => [growing, growing.add(events)]
+      )
+    )
+)
+
+/**
  * The part of a run that is under way.
  *
  * **Details**
@@ -1137,4 +1226,5 @@ export const partial = ({ open }: Pick<View, "open">): Message.Assistant | undef
 const unknownModel = { provider: "", model: "", protocol: "" }
 
 /** Whether these events are deltas of an answer, which are published apart from all others, and change no state. @internal */
-export const areDeltas = (events: ReadonlyArray<AgentEvent>): boolean => events[0]?._tag === "MessageDelta"
+export const areDeltas = ([first]: ReadonlyArray<AgentEvent>): boolean =>
+  first?._tag === "MessageDelta" || first?._tag === "PartialValue"

@@ -368,6 +368,11 @@ export const RunOptions = Schema.Struct({
    * - `"emptyObject"`: the call has the arguments `{}`. The calls of an answer that was cut do not run.
    */
   invalidJsonArguments: Schema.optionalKey(Schema.Literals(["error", "emptyObject"])),
+  /**
+   * Whether the run emits `PartialValue` events: the arguments of tool calls, and the typed output, as far as they have come. Default
+   * `false`.
+   */
+  partialValues: Schema.optionalKey(Schema.Boolean),
   /** The bounds of the run. Default: 50 turns, and 5 rounds of equal tool calls. */
   limits: Schema.optionalKey(Limits),
   /**

@@ -112,7 +112,7 @@ export const collect = <E, R>(
   self: Stream.Stream<AgentEvent.AgentEvent, E, R>
 ): Effect.Effect<Collected, E, R> =>
   Stream.runFold(
-    Stream.filter(self, ({ _tag }) => _tag !== "MessageDelta"),
+    Stream.filter(self, ({ _tag }) => _tag !== "MessageDelta" && _tag !== "PartialValue"),
     () => ({ view: AgentEvent.initial(), report: RunReport.empty }),
     ({ report, view }, event) => ({
       view: AgentEvent.fold(view, event),

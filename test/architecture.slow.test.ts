@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|limitTable|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|leftOut|taggedError))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|jsonMembers|valueChange|valueDraft|growing|jsonPieces|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|limitTable|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|leftOut|taggedError))\.ts$/
   ],
   [
     "services",
@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop|Steps)|internal\/(background|backgroundTool|budget|tally|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|recording|events|repetition|task|run|limits|gate|guards|pending|refusals|request|recovery|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop|Steps)|internal\/(background|backgroundTool|budget|tally|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|recording|events|repetition|task|run|limits|gate|guards|pending|refusals|request|recovery|partials|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   [
     "agent",

@@ -59,6 +59,7 @@ const other = (state: State, event: AgentEvent): Step => {
     case "ToolsDetected":
     case "ModelCallError":
     case "RunError":
+    case "PartialValue":
       return [state, []]
     default:
       return [state, [custom(state, event)]]

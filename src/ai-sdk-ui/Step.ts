@@ -12,6 +12,7 @@ import * as Tools from "./Tools.ts"
 import { userPart } from "./UiMessages.ts"
 
 export const step = (before: State, event: AgentEvent): Step => {
+  if (event._tag === "PartialValue") return [before, []]
   const asking = Asking.step(before.asking, event)
   const state = asking === before.asking ? before : { ...before, asking }
   return isInside(event, state.runId) ? child(state, event) : own(state, event)

@@ -196,7 +196,8 @@ const runs = HttpApiGroup.make("runs")
       headers: { "last-event-id": Schema.optional(Position) },
       query: {
         after: Schema.optional(Position),
-        onDisconnect: Schema.optional(Schema.Literal("cancel"))
+        onDisconnect: Schema.optional(Schema.Literal("cancel")),
+        partials: Schema.optional(Schema.Literals(["true", "false"]))
       },
       success: [Events, HttpApiSchema.NoContent],
       error: Problem.RunNotFound

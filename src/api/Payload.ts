@@ -46,7 +46,8 @@ export const Options = Schema.Struct({
     "toolConcurrency",
     "toolTimeout",
     "steeringPolicy",
-    "emptyResponse"
+    "emptyResponse",
+    "partialValues"
   ]),
   /** The names of the tools that the model may call, at most 1,000. Default: those of the session. */
   activeTools: Schema.optionalKey(names),

@@ -76,7 +76,7 @@ export const watch = (link: Link.Link, runId: string, after = 0): Stream.Stream<
       link.api.runs.events({
         params: { runId },
         headers: last === 0 ? {} : { "last-event-id": String(last) },
-        query: {},
+        query: { partials: "true" },
         responseMode: "response-only"
       })
     ).pipe(Link.called, Effect.timeoutOrElse({ duration: link.silence, orElse: () => Effect.fail(silent) }))

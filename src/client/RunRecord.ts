@@ -28,7 +28,8 @@ export class RunRecord {
   }
 
   readonly add = (event: AgentEvent): void => {
-    if (event._tag === "MessageDelta" || event.runId !== this.runId || isInside(event, this.runId)) return
+    if (event._tag === "MessageDelta" || event._tag === "PartialValue") return
+    if (event.runId !== this.runId || isInside(event, this.runId)) return
     this.report = RunReport.fold(this.report, event)
     if (event._tag === "TurnStart") this.turn.length = 0
     this.turn.push(event)

@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
+import * as PartialValue from "../PartialValue.ts"
 import * as Iteration from "./Iteration.ts"
 import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./PiMessage.ts"
 import * as Pi from "./PiMessage.ts"
@@ -179,7 +180,9 @@ export const step = (state: State, event: AgentEvent): Step => {
     case "MessageStart":
       return event.role === "assistant" ? begun(state, event) : [state, []]
     case "MessageDelta":
-      return updated(state, event)
+      return updated(state, event.delta)
+    case "PartialValue":
+      return valued(state, event)
     case "MessageRetracted":
       // pi cannot retract an answer. The next answer continues after this start, and its updates replace the
       // content.
@@ -302,7 +305,7 @@ const begun = (state: State, { timestamp }: OfTag<"MessageStart">): Step => {
   ]
 }
 
-const updated = (state: State, { delta }: OfTag<"MessageDelta">): Step => {
+const updated = (state: State, delta: ModelEvent.ModelEvent): Step => {
   const open = ModelEvent.append(state.open ?? ModelEvent.emptyReply, delta)
   const partial: AssistantMessage = {
     ...state.lastAnswer,
@@ -315,6 +318,17 @@ const updated = (state: State, { delta }: OfTag<"MessageDelta">): Step => {
       ? []
       : [{ type: "message_update", message: partial, assistantMessageEvent }]
   ]
+}
+
+/** Shows the arguments so far with an update that adds no text. */
+const valued = (state: State, { changes, for: of, index }: OfTag<"PartialValue">): Step => {
+  const block = state.open?.content[index]
+  if (of !== "arguments" || state.open === undefined || block?.type !== "toolCall") return [state, []]
+  const params = PartialValue.fold(block.params, changes)
+  if (params === undefined) return [state, []]
+  const content = state.open.content.with(index, { ...block, params })
+  const delta = { _tag: "ToolCallDelta", contentIndex: index, delta: "" } as const
+  return updated({ ...state, open: { ...state.open, content } }, delta)
 }
 
 const ended = (state: State, message: Message.Message): Step => {

@@ -71,7 +71,7 @@ export interface ToolCall {
   readonly id: string
   /** The name of the tool. */
   readonly name: string
-  /** The arguments, `{}` until the call is complete and if they are not a JSON object. */
+  /** The arguments as far as they are known: `{}` if they are not a JSON object, and until the call is complete in a run without `partialValues`. */
   readonly arguments: { readonly [key: string]: Schema.Json }
   /** The data of the vendor for this call (default: none). */
   readonly thoughtSignature?: string

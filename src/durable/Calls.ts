@@ -144,8 +144,8 @@ export class Calls {
   }
 
   /** Asks the worker that has the session of a run for its entries. */
-  watch({ runId, sessionId }: RunKey) {
-    return (after: number) => this.client(sessionId).Watch({ runId, after })
+  watch({ runId, sessionId }: RunKey, partials: boolean) {
+    return (after: number) => this.client(sessionId).Watch({ runId, after, partials })
   }
 
   /** Calls the worker of a session. PostgreSQL cannot store a request to an id with the character NUL, which no session has. */

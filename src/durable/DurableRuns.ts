@@ -247,10 +247,10 @@ const watches = (
 /** Watchers, of which the last one of this process may cancel its run. */
 const watcher = (calls: Calls.Calls, logs: Logs, left: Effect.Effect<void>): Runs.Service["watch"] => {
   const held = new Map<string, number>()
-  return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false } = {}) {
+  return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false, partials = false } = {}) {
     const run = yield* calls.find(runId)
     if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(logs, run, after))
-    const pages = Stream.interruptWhen(Following.live(logs, calls.watch(run), run, after), left)
+    const pages = Stream.interruptWhen(Following.live(logs, calls.watch(run, partials), run, after), left)
     if (cancelOnLeave === false) return pages
     let isOver = false
     const enter = Effect.sync(() => void held.set(runId, (held.get(runId) ?? 0) + 1))

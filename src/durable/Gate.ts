@@ -72,7 +72,7 @@ export class Gate implements Places {
     const standstill = new Standstill()
     let runId = ""
     return (event) => {
-      if (event._tag === "MessageDelta") return Effect.void
+      if (event._tag === "MessageDelta" || event._tag === "PartialValue") return Effect.void
       standstill.add(event)
       if (event.path === undefined) runId = event.runId
       // The beginning of a run is shown while the run waits: it works from its next event on.

@@ -79,7 +79,7 @@ export const SessionEntity = Entity.make("AgentSession", [
     .annotate(ClusterSchema.Persisted, true)
     .annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Watch", {
-    payload: { runId: Schema.String, after: Schema.Int },
+    payload: { runId: Schema.String, after: Schema.Int, partials: Schema.optionalKey(Schema.Boolean) },
     success: Schema.Array(Entry),
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),

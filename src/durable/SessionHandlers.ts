@@ -37,7 +37,7 @@ const make = (worker: Driving.Worker) =>
       Approve: ({ payload }) => named(requests.approve(payload)),
       Answer: ({ payload }) => named(requests.answer(payload)),
       Drive: ({ payload: { runId } }) => Effect.andThen(driving.drive(runId), worker.looks.wake(runId)),
-      Watch: ({ payload: { after, runId } }) => Watching.pages(worker, sessionId, runId, after),
+      Watch: ({ payload }) => Watching.pages(worker, sessionId, payload),
       Create: ({ payload }) => named(requests.create(payload)),
       Fork: ({ payload }) => named(requests.fork(payload)),
       Update: ({ payload }) => named(requests.update(payload)),

@@ -13,13 +13,16 @@ type Page = ReadonlyArray<Entry>
 export const pages = (
   worker: Worker,
   sessionId: string,
-  runId: string,
-  after: number
+  {
+    after,
+    partials = false,
+    runId
+  }: { readonly runId: string; readonly after: number; readonly partials?: boolean }
 ): Stream.Stream<Page> => {
   let last = after
   const some = Stream.unwrap(
     Effect.map(
-      Effect.orElseSucceed(worker.local.runs.watch(runId, last), () => undefined),
+      Effect.orElseSucceed(worker.local.runs.watch(runId, last, { partials }), () => undefined),
       (found) => found ?? Stream.empty
     )
   ).pipe(

@@ -15,6 +15,7 @@ import { type Audience, Delivery, type Reader } from "./delivery.ts"
 import type { Control } from "./interruption.ts"
 import type { MessageId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
+import type { Part } from "./partials.ts"
 import type { ToolContext } from "./toolContext.ts"
 
 type Base = Pick<AgentEvent, "runId" | "parent" | "path">
@@ -60,7 +61,7 @@ export class Events {
   }
 
   /** Publishes deltas of an answer that arrived together. Suspends like `progress`. */
-  deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
+  deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent | Part>): Effect.Effect<void> {
     return this.flow(this.stampDeltas(messageId, deltas))
   }
 
@@ -122,12 +123,33 @@ export class Events {
   }
 
   /** Stamps deltas without spreads: there are many. */
-  private stampDeltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): ReadonlyArray<AgentEvent> {
+  private stampDeltas(
+    messageId: MessageId,
+    deltas: ReadonlyArray<ModelEvent | Part>
+  ): ReadonlyArray<AgentEvent> {
     const { parent, path, runId } = this.base
     const { turn = 0 } = this
     const timestamp = this.clock.currentTimeMillisUnsafe()
     return deltas.map((delta) => {
       const seq = ++this.seq
+      if (delta._tag === "PartialValue") {
+        const { changes, for: of, index, toolCallId, toolName } = delta
+        return parent === undefined && toolCallId !== undefined && toolName !== undefined
+          ? {
+              _tag: "PartialValue",
+              runId,
+              seq,
+              timestamp,
+              turn,
+              messageId,
+              index,
+              for: of,
+              toolCallId,
+              toolName,
+              changes
+            }
+          : { ...delta, ...this.base, seq, timestamp, turn, messageId }
+      }
       return parent === undefined || path === undefined
         ? { _tag: "MessageDelta", runId, seq, timestamp, turn, messageId, delta }
         : { _tag: "MessageDelta", runId, seq, timestamp, turn, parent, path, messageId, delta }

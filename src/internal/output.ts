@@ -120,6 +120,16 @@ export class Output<A> {
     this.isAbandoned = true
   }
 
+  /** Whether the text of the answer is the output, as the provider made sure. */
+  get isText(): boolean {
+    return this.tool === undefined && !this.isAbandoned
+  }
+
+  /** Whether the model gives an object with the output as its one member. */
+  get isWrapped(): boolean {
+    return this.format.isWrapped
+  }
+
   /** Whether a call gives the output. */
   isCall({ name }: Pick<ToolCall, "name">): boolean {
     return this.tool !== undefined && ToolName.bare(name) === this.tool.name

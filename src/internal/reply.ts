@@ -15,6 +15,7 @@ import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { ContextOverflow, ProviderError } from "../ProviderError.ts"
+import { type Part, Partials } from "./partials.ts"
 import { Recovery } from "./recovery.ts"
 import * as Refusals from "./refusals.ts"
 import type { Run } from "./run.ts"
@@ -58,10 +59,13 @@ export class Reply {
   excess: Excess | undefined
   /** Ids of its tool calls so far, each with the last number appended to it: vendors repeat ids, or leave them out. */
   readonly callIds = new Map<string, number>()
+  /** The values of its calls and its output; absent in a run without `partialValues`. */
+  private partials: Partials | undefined
 
   constructor(run: Run) {
     this.run = run
     this.timestamp = run.clock.currentTimeMillisUnsafe()
+    this.partials = partialsOf(run)
   }
 
   /** The provider that answers: a router may have chosen it. */
@@ -167,12 +171,16 @@ export class Reply {
   }
 
   private publish(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void, ProviderError> {
-    const deltas: Array<ModelEvent.ModelEvent> = []
+    const deltas: Array<ModelEvent.ModelEvent | Part> = []
     const take = (event: ModelEvent.ModelEvent): void => {
-      ModelEvent.add(this.reply, event)
+      const { partials } = this
+      let part: Part | undefined
+      if (partials === undefined) ModelEvent.add(this.reply, event)
+      else part = partials.add(this.reply, event)
       this.weigh(event)
       // Both frame the answer, and have events of their own.
       if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
+      if (part !== undefined) deltas.push(part)
     }
     for (const event of events) {
       if (event._tag === "ToolCallStart") take(Message.withUniqueId(this.callIds, event))
@@ -243,6 +251,7 @@ export class Reply {
     this.id = Message.makeId()
     this.isStarted = false
     this.reply = ModelEvent.draft()
+    this.partials = partialsOf(this.run)
     this.size = new AnswerSize()
     this.price = undefined
     this.excess = undefined
@@ -326,6 +335,9 @@ export class Reply {
     this.entry = Budget.nothing
   }
 }
+
+const partialsOf = ({ options, output }: Run): Partials | undefined =>
+  options.partialValues === true ? new Partials(output) : undefined
 
 const isAboutCall = ({ _tag }: ModelEvent.ModelEvent): boolean => _tag === "Attempt" || _tag === "Retracted"
 

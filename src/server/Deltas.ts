@@ -1,5 +1,5 @@
 /**
- * The deltas of messages that are not whole yet.
+ * The deltas, or the partial values, of messages that are not whole yet.
  *
  * This is the path of a delta, written for memory and speed, since a log has thousands of them. An event and its frame take some 900
  * bytes; a row of a stretch takes 30, and its frame is made of texts that were encoded once for all deltas alike.
@@ -128,7 +128,7 @@ class Stretch {
   }
 }
 
-/** A delta that is no piece of a text. */
+/** A delta that is no piece of a text, or a partial value. */
 class Single {
   readonly last: number
   private readonly entry: Entry
@@ -147,9 +147,9 @@ class Single {
 class Rows {
   private readonly parts: Array<Stretch | Single> = []
 
-  add(entry: LogEntry, event: Delta): void {
-    const { delta } = event
-    if (isPiece(delta)) this.stretch(entry.position, event, delta).add(event.timestamp, delta.delta)
+  add(entry: LogEntry, event: Delta | OfTag<"PartialValue">): void {
+    if (event._tag === "MessageDelta" && isPiece(event.delta))
+      this.stretch(entry.position, event, event.delta).add(event.timestamp, event.delta.delta)
     else this.parts.push(new Single(entry))
   }
 
@@ -178,7 +178,7 @@ export class Deltas {
   /** By the ids of their messages. */
   private readonly open = new Map<string, Rows>()
 
-  add(entry: LogEntry, event: Delta): void {
+  add(entry: LogEntry, event: Delta | OfTag<"PartialValue">): void {
     const { messageId } = event
     const rows = this.open.get(messageId) ?? new Rows()
     this.open.set(messageId, rows)

@@ -122,9 +122,12 @@ const ofRuns = HttpApiBuilder.group(
         }),
       get: ({ params }) => runs.get(params.runId),
       delete: ({ params }) => runs.deleteRun(params.runId),
-      events: ({ headers, params, query: { after, onDisconnect } }) => {
+      events: ({ headers, params, query: { after, onDisconnect, partials } }) => {
         const position = Number(headers["last-event-id"] ?? after ?? 0)
-        const watched = runs.watch(params.runId, position, { cancelOnLeave: onDisconnect === "cancel" })
+        const watched = runs.watch(params.runId, position, {
+          cancelOnLeave: onDisconnect === "cancel",
+          partials: partials === "true"
+        })
         return Effect.map(watched, (pages) =>
           pages === undefined
             ? HttpServerResponse.empty({ status: 204 })

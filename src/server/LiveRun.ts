@@ -304,7 +304,7 @@ export class LiveRun implements RunKey {
   }
 
   /** The pages of the log behind a position. */
-  watch(after: number, pace: Pace) {
-    return this.log.watch(after, pace)
+  watch(after: number, pace: Pace, isPartial: boolean) {
+    return this.log.watch(after, pace, isPartial)
   }
 }

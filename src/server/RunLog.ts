@@ -1,8 +1,8 @@
 /**
  * The log of a run: its events at positions from 1, which watchers read with cursors of their own.
  *
- * An event is stored before a watcher sees it. Deltas are not stored, and leave the log when their message is whole: a watcher behind
- * them reads the message. Positions that a watcher may see are reserved in the store first, so that those after a crash are higher.
+ * An event is stored before a watcher sees it. Deltas and partial values are not stored, and leave the log when their message is whole: a
+ * watcher behind them reads the message. Positions that a watcher may see are reserved in the store first, so that those after a crash are higher.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -23,17 +23,20 @@ const reservation = 1024
 const pageEntries = 256
 const pageSize = 262_144
 
-/** The lines of entries. Deltas have none. */
+/** The lines of entries. Deltas and partial values have none. */
 const linesOf = (entries: ReadonlyArray<LogEntry>): Array<string> =>
   entries.flatMap((entry) =>
-    entry.tag === "MessageDelta" ? [] : [LogLine.event(entry.position, entry.text)]
+    entry.tag === "MessageDelta" || entry.tag === "PartialValue"
+      ? []
+      : [LogLine.event(entry.position, entry.text)]
   )
 
 export class RunLog {
   readonly state = new RunState()
-  /** All but the deltas. */
+  /** All but the deltas and the partial values. */
   private readonly entries: Array<Entry> = []
   private readonly deltas = new Deltas()
+  private readonly partials = new Deltas()
   private last: number
   private reserved: number
   private closed = false
@@ -67,7 +70,7 @@ export class RunLog {
 
   /** The events at hand. */
   get events(): ReadonlyArray<AgentEvent> {
-    return this.after(0, Infinity).flatMap(({ event }) => event ?? [])
+    return this.after(0, Infinity, false).flatMap(({ event }) => event ?? [])
   }
 
   /** Whether the run has published its end. */
@@ -133,15 +136,22 @@ export class RunLog {
     for (const entry of added) {
       const { event } = entry
       if (event._tag === "MessageDelta") this.deltas.add(entry, event)
+      else if (event._tag === "PartialValue") this.partials.add(entry, event)
       else {
         entry.release()
         this.entries.push(entry)
         this.state.add(event)
-        if (event._tag === "MessageEnd") this.deltas.drop(event.message.id)
-        if (event._tag === "MessageRetracted") this.deltas.drop(event.messageId)
+        if (event._tag === "MessageEnd") this.drop(event.message.id)
+        if (event._tag === "MessageRetracted") this.drop(event.messageId)
       }
     }
     this.wake()
+  }
+
+  /** Forgets what came of a message before it was whole, or void. */
+  private drop(messageId: string): void {
+    this.deltas.drop(messageId)
+    this.partials.drop(messageId)
   }
 
   private wake(): void {
@@ -161,27 +171,28 @@ export class RunLog {
     })
   }
 
-  private after(position: number, most: number): ReadonlyArray<Entry> {
-    const { deltas, entries } = this
+  private after(position: number, most: number, isPartial: boolean): ReadonlyArray<Entry> {
+    const { deltas, entries, partials } = this
     const start = firstBehind(position, entries.length, (index) => entries[index]?.position)
-    return inOrder(entries.slice(start, start + most), deltas.after(position, most), most)
+    const page = inOrder(entries.slice(start, start + most), deltas.after(position, most), most)
+    return isPartial ? inOrder(page, partials.after(position, most), most) : page
   }
 
   /** Whether an entry stands behind a position, or may follow. */
   hasAfter(position: number): boolean {
-    return !this.closed || this.after(position, 1).length > 0
+    return !this.closed || this.after(position, 1, false).length > 0
   }
 
-  /** The entries behind a position, as many as a page has. */
-  pageAfter(position: number): ReadonlyArray<Entry> {
-    const entries = this.after(position, pageEntries)
+  /** The entries behind a position, as many as a page has. `isPartial` is whether partial values are among them. */
+  pageAfter(position: number, isPartial = false): ReadonlyArray<Entry> {
+    const entries = this.after(position, pageEntries, isPartial)
     let size = 0
     const end = entries.findIndex(({ frame }, index) => (size += frame.length) > pageSize && index > 0)
     return end === -1 ? entries : entries.slice(0, end)
   }
 
   /** The entries behind a position, until the log is closed. An empty page says that none came for a while. */
-  watch(after: number, pace: Pace): Stream.Stream<ReadonlyArray<Entry>> {
+  watch(after: number, pace: Pace, isPartial = false): Stream.Stream<ReadonlyArray<Entry>> {
     // `due` is the time of the page, in milliseconds.
     const next = (from: number, due: number): Effect.Effect<ReadonlyArray<Entry> | undefined> =>
       Effect.clockWith((clock) => {
@@ -189,7 +200,7 @@ export class RunLog {
         if (early > 0 && !this.closed) return Effect.andThen(Effect.sleep(early), next(from, 0))
         // Of the same moment as the page: an append in between opens it.
         const { changed } = this
-        const page = this.pageAfter(from)
+        const page = this.pageAfter(from, isPartial)
         if (page.length > 0) return Effect.succeed(page)
         if (this.closed) return Effect.undefined
         // At once, so that the watcher sees that it is connected.

@@ -89,6 +89,8 @@ export interface WatchOptions {
    * Whether the run is cancelled when the last watcher with this option has left; a function decides when it leaves. Default `false`.
    */
   readonly cancelOnLeave?: boolean | (() => boolean)
+  /** Whether `PartialValue` events are among the entries. Default `false`. */
+  readonly partials?: boolean
 }
 
 /**

@@ -10,7 +10,8 @@ import type { RunProgress } from "./RunProgress.ts"
 /** The events that the log is to have for one event of a run that continues. */
 export const spliced = (log: LogProgress, event: AgentEvent): ReadonlyArray<AgentEvent> => {
   const run = log.runs.get(event.runId)
-  if (event._tag === "MessageDelta") return run === undefined ? [] : [delta(run, event)]
+  if (event._tag === "MessageDelta" || event._tag === "PartialValue")
+    return run === undefined ? [] : [delta(run, event)]
   const isPaused = run?.paused !== undefined
   if (log.has(event) || (event._tag === "RunPaused" && isPaused)) return []
   // A pause that the log does not have has no end there.
@@ -25,8 +26,8 @@ export const spliced = (log: LogProgress, event: AgentEvent): ReadonlyArray<Agen
   return completion.added
 }
 
-/** The log keeps no deltas: only their number counts for the events behind them. */
-const delta = (run: RunProgress, event: OfTag<"MessageDelta">): AgentEvent => {
+/** The log keeps no deltas and no partial values: only their number counts for the events behind them. */
+const delta = (run: RunProgress, event: OfTag<"MessageDelta" | "PartialValue">): AgentEvent => {
   const next = run.next(event)
   run.lastSeq = next.seq
   return next

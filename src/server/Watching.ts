@@ -22,31 +22,31 @@ export const pages = Effect.fnUntraced(function* (
   host: Host,
   runId: string,
   after: number,
-  { cancelOnLeave = false }: Runs.WatchOptions = {}
+  { cancelOnLeave = false, partials = false }: Runs.WatchOptions = {}
 ) {
   const { adopts, logs, pace } = host.parts
   const live = host.runs.get(runId)
   if (live !== undefined) {
-    const pages = live.watch(after, pace)
+    const pages = live.watch(after, pace, partials)
     if (cancelOnLeave === false) return pages
     const isCancelled = cancelOnLeave === true ? () => true : cancelOnLeave
     return live.held(pages, Effect.ignore(Controls.cancel(host, live, "the last watcher left")), isCancelled)
   }
   const run = yield* host.stored(runId)
-  if (run.ended === undefined && !adopts) return elsewhere(host, run, after)
+  if (run.ended === undefined && !adopts) return elsewhere(host, run, after, partials)
   const { log } = yield* SessionProblem.logging(History.logOf(logs, run))
   return log.hasAfter(after) ? log.watch(after, pace) : undefined
 })
 
 /** The pages of a run that this process does not have, and may get. */
-const elsewhere = (host: Host, run: RunKey, after: number): Stream.Stream<Page> => {
+const elsewhere = (host: Host, run: RunKey, after: number, isPartial: boolean): Stream.Stream<Page> => {
   const { logs, pace } = host.parts
   let last = after
   const some = Effect.suspend(() => {
     const live = host.runs.get(run.runId)
     return live === undefined
       ? Effect.map(History.logOf(logs, run), ({ log }) => log.watch(last, pace))
-      : Effect.succeed(live.watch(last, pace))
+      : Effect.succeed(live.watch(last, pace, isPartial))
   })
   /** The log is read after the look, which shows whether it was complete. */
   const next = Effect.gen(function* () {

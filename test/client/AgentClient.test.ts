@@ -4,7 +4,7 @@ import { AgentEvent, Message, ProviderError } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { recorder } from "../behaviour/approving.ts"
 import { eventsOf, waiting } from "../server/host.ts"
-import { serve } from "../server/http.ts"
+import { serve, token } from "../server/http.ts"
 import { clientOf, opened, until } from "./client.ts"
 
 const done = ScriptedProvider.text("done")
@@ -89,6 +89,24 @@ describe("AgentClient", () => {
       const quiet = yield* Stream.runCollect(agent.streamEvents("hi"))
       assert.deepInclude(quiet.at(-1), { _tag: "RunEnd", status: "failed" })
       assert.strictEqual(quiet.filter(({ _tag }) => _tag === "RunEnd").length, 1)
+    })
+  )
+
+  it.live("shows partial values of a run that has them, which its log does not keep (row 58)", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve([ScriptedProvider.toolCall("none", { a: "b" }), done, done])
+      const { agent } = yield* opened(url)
+      const events = yield* Stream.runCollect(agent.stream("hi", { partialValues: true }))
+      const values = events.flatMap((event) => (event._tag === "PartialValue" ? [event.changes] : []))
+      assert.deepStrictEqual(values.flat().at(-1), { path: [], set: { a: "b" } })
+      const { runId } = events[0] ?? assert.fail("no event")
+      const stored = yield* Effect.promise(() =>
+        fetch(`${url}/runs/${runId}/events?partials=true`, {
+          headers: { authorization: `Bearer ${token}` }
+        }).then((response) => response.text())
+      )
+      assert.include(stored, "event: MessageEnd")
+      assert.notInclude(stored, "PartialValue")
     })
   )
 

@@ -249,6 +249,42 @@ describe("Pi", () => {
     })
   )
 
+  it.effect("has arguments as far as they came in updates of a run with partialValues (row 58)", () =>
+    Effect.gen(function* () {
+      const script = [
+        ScriptedProvider.turn(
+          Step.rawToolCall("add", ['{"a":1', ',"b":', "2}"], { id: "1" }),
+          Step.finish("toolUse")
+        ),
+        ScriptedProvider.text("3")
+      ]
+      const updates = Effect.fnUntraced(function* (partialValues: boolean) {
+        const events = project(yield* record(script, { partialValues }))
+        return ofType(events, "message_update").flatMap(({ assistantMessageEvent: update, message }) => {
+          const [block] = message.role === "assistant" ? message.content : []
+          if (block?.type !== "toolCall") return []
+          return [[update.type === "toolcall_delta" ? update.delta : update.type, block.arguments]]
+        })
+      })
+      assert.deepStrictEqual(yield* updates(true), [
+        ["toolcall_start", {}],
+        ['{"a":1', {}],
+        ["", {}],
+        [',"b":', {}],
+        ["", { a: 1 }],
+        ["2}", { a: 1 }],
+        ["", { a: 1, b: 2 }],
+        ["toolcall_end", { a: 1, b: 2 }]
+      ])
+      const off = yield* updates(false)
+      assert.deepStrictEqual(
+        off.map(([update]) => update),
+        ["toolcall_start", '{"a":1', ',"b":', "2}", "toolcall_end"]
+      )
+      assert.deepStrictEqual(off.at(-2), ["2}", {}])
+    })
+  )
+
   it("names in words what pi cannot carry", () => {
     const message = Message.user([
       Message.image("aGk=", "image/png"),

@@ -22,6 +22,14 @@ const delta = (messageId: string, text: string): AgentEvent.AgentEvent => ({
   messageId,
   delta: { _tag: "TextDelta", contentIndex: 0, delta: text }
 })
+const partial = (messageId: string): AgentEvent.AgentEvent => ({
+  ...base(),
+  _tag: "PartialValue",
+  messageId,
+  index: 0,
+  for: "arguments",
+  changes: [{ path: [], set: {} }]
+})
 const end = (id: string): AgentEvent.AgentEvent => ({
   ...base(),
   _tag: "MessageEnd",
@@ -43,8 +51,8 @@ const memory = () => {
   return { lines, log }
 }
 const pace = new Pace({ flush: 0, heartbeat: "15 seconds" })
-const positions = (log: RunLog, after = 0) =>
-  Effect.map(Stream.runCollect(log.watch(after, pace)), (pages) =>
+const positions = (log: RunLog, after = 0, isPartial = false) =>
+  Effect.map(Stream.runCollect(log.watch(after, pace, isPartial)), (pages) =>
     pages.flat().map(({ position, tag }) => `${position} ${tag}`)
   )
 
@@ -75,6 +83,31 @@ describe("RunLog", () => {
         log.pageAfter(2).map(({ position }) => position),
         [3, 4, 6]
       )
+    })
+  )
+
+  it.effect("shows partial values on request until their message is whole, and stores none (row 58)", () =>
+    Effect.gen(function* () {
+      const { lines, log } = memory()
+      yield* log.append([start("a"), delta("a", "1"), partial("a")])
+      const plain = yield* Effect.forkChild(positions(log), { startImmediately: true })
+      const whole = yield* Effect.forkChild(positions(log, 0, true), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      yield* log.append([end("a"), start("b"), partial("b"), over()])
+      log.close()
+      const seen = ["1 MessageStart", "2 MessageDelta", "4 MessageEnd", "5 MessageStart", "7 RunEnd"]
+      assert.deepStrictEqual(yield* Fiber.join(plain), seen)
+      assert.deepStrictEqual(
+        yield* Fiber.join(whole),
+        seen.flatMap((each) =>
+          each.startsWith("2")
+            ? [each, "3 PartialValue"]
+            : each.startsWith("5")
+              ? [each, "6 PartialValue"]
+              : [each]
+        )
+      )
+      assert.notInclude(lines.join(""), "PartialValue")
     })
   )
 
