@@ -426,8 +426,10 @@ export const call = Effect.fnUntraced(function* (
   call: Message.ToolCall
 ): Effect.fn.Return<CallResult, never, ToolRegistry> {
   const registry = yield* ToolRegistry
-  const { caseInsensitiveTools = false, invalidJsonArguments = "error" } = options
-  const hosted = call.hosted === true ? { among: new Map([[call.name, HostedCall.tool(call)]]) } : {}
+  const reading = {
+    ...Struct.pick(options, ["caseInsensitiveTools", "invalidJsonArguments"]),
+    ...(call.hosted === true ? { among: new Map([[call.name, HostedCall.tool(call)]]) } : {})
+  }
   const answered = messages.findLast(({ role }) => role === "assistant") ?? { id }
   const context = {
     toolCallId: call.id,
@@ -436,22 +438,19 @@ export const call = Effect.fnUntraced(function* (
     turn: turns,
     progress: () => Effect.void
   }
-  const outcome = yield* registry
-    .prepare(call, { caseInsensitiveTools, invalidJsonArguments, ...hosted })
-    .pipe(
-      Effect.mapError(ToolOutcome.mistake),
-      Effect.flatMap((prepared) => {
-        const { tool } = prepared
-        const limit = tool.timeout ?? options.toolTimeout ?? ToolOutcome.defaultTimeout
-        return registry.execute(prepared, context).pipe(
-          Effect.map((done) => ToolOutcome.make(done.outcome, Output.ofTool(tool, Output.plain(done)))),
-          Effect.timeoutOrElse({
-            duration: limit,
-            orElse: () => Effect.succeed(ToolOutcome.timedOut(call, Duration.toMillis(limit), false))
-          })
-        )
-      }),
-      Effect.catch(Effect.succeed)
-    )
+  const outcome = yield* registry.prepare(call, reading).pipe(
+    Effect.mapError(ToolOutcome.mistake),
+    Effect.flatMap((prepared) => {
+      const limit = prepared.tool.timeout ?? options.toolTimeout ?? ToolOutcome.defaultTimeout
+      return registry.execute(prepared, context).pipe(
+        Effect.map((done) => ToolOutcome.make(done.outcome, Output.plain(done, prepared.tool))),
+        Effect.timeoutOrElse({
+          duration: limit,
+          orElse: () => Effect.succeed(ToolOutcome.timedOut(call, Duration.toMillis(limit), false))
+        })
+      )
+    }),
+    Effect.catch(Effect.succeed)
+  )
   return { ...outcome.output, toolCallId: call.id, outcome: outcome.outcome }
 })

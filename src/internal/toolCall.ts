@@ -260,7 +260,7 @@ const execute = Effect.fnUntraced(function* (
   const progress = (given: string | ToolOutput) =>
     Effect.suspend(() => {
       if (!isRunning) return Effect.void
-      const partial = Output.plain(Output.ofTool(tool, Output.isOutput(given) ? given : Output.render(given)))
+      const partial = Output.plain(Output.isOutput(given) ? given : Output.render(given), tool)
       if (batch.beside !== undefined) batch.beside.partial = partial
       const { id: toolCallId, name: toolName } = call
       return run.events.progress({ _tag: "ToolExecutionProgress", toolCallId, toolName, partial })
@@ -277,10 +277,7 @@ const execute = Effect.fnUntraced(function* (
   if (beside?.isInBackground === true)
     yield* Effect.annotateCurrentSpan("effect_agent.tool.background", beside.handle)
   if (attempted._tag === "Done") {
-    const outcome = yield* ended(
-      call,
-      Exit.map(attempted.exit, (output) => Output.ofTool(tool, output))
-    )
+    const outcome = yield* ended(prepared, attempted.exit)
     if (outcome.output.usage !== undefined) run.spendInside(outcome.output.usage)
     return outcome
   }
@@ -312,9 +309,12 @@ const contextOf = (
   }
 }
 
-const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {
+const ended = (
+  { call, tool }: Registry.PreparedCall,
+  exit: Exit.Exit<Registry.Executed>
+): Effect.Effect<Outcome> => {
   if (Exit.isSuccess(exit))
-    return Effect.succeed(ToolOutcome.make(exit.value.outcome, Output.plain(exit.value)))
+    return Effect.succeed(ToolOutcome.make(exit.value.outcome, Output.plain(exit.value, tool)))
   return Cause.hasInterruptsOnly(exit.cause)
     ? Effect.succeed(ToolOutcome.aborted(call))
     : Effect.failCause(exit.cause)

@@ -103,15 +103,18 @@ export const failure = (message: string, details?: Schema.Json): ToolOutput =>
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
-/** The output with the trust of its tool, unless it has its own. */
-export const ofTool = <O extends AgentEvent.ToolOutput>(
-  { trust }: { readonly trust?: AgentEvent.ToolOutput["trust"] },
-  output: O
-): O => (trust === undefined ? output : { trust, ...output })
-
-/** Removes the mark, and members that are `undefined`: events have neither. */
-export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
-  RunOptions.given(Struct.pick(output, Struct.keys(AgentEvent.ToolOutput.fields)), 1)
+/** Removes the mark, and members that are `undefined`: events have neither. Adds the trust of the tool, unless the output has its own. */
+export const plain = (
+  output: AgentEvent.ToolOutput,
+  { trust }: Pick<AgentEvent.ToolOutput, "trust"> = {}
+): AgentEvent.ToolOutput =>
+  RunOptions.given(
+    Struct.pick(
+      trust === undefined ? output : { trust, ...output },
+      Struct.keys(AgentEvent.ToolOutput.fields)
+    ),
+    1
+  )
 
 /**
  * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.
