@@ -422,6 +422,25 @@ describe("Compaction", () => {
     })
   )
 
+  it.effect("is interrupted with the run after an answer to a request that was too large", () =>
+    Effect.gen(function* () {
+      const began = yield* Latch.make(false)
+      const { layer } = manager(["overflow"], Effect.andThen(began.open, Effect.never))
+      const prices = Prices.layer({ m: { input: 1, output: 1, contextWindow: 100 } })
+      const large = ScriptedProvider.text("cut", { usage: { input: 120, output: 1 } })
+      const script = yield* agent([large], { messages: history }).pipe(
+        Effect.provide(Layer.merge(layer, prices))
+      )
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* script.agent.cancel()
+      const { status, usage } = yield* Fiber.join(run)
+      assert.deepStrictEqual([status, usage.total], ["cancelled", 121])
+      assert.deepStrictEqual(compactions(script.events), ["overflow start", "overflow failed"])
+      assert.deepStrictEqual(Invariants.broken(script.events), [])
+    })
+  )
+
   it.effect("counts in the budget of the run, whose model it may ask", () =>
     Effect.gen(function* () {
       const summarize = Loop.run("Sum up.", { messages: [] }, { model: "m" }).pipe(
