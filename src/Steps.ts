@@ -220,9 +220,9 @@ export const next = (
   if (terminate) return { _tag: "Done", status: "terminated" }
   if (turns >= (options.maxTurns ?? table.maxTurns.initial)) return { _tag: "Done", status: "incomplete" }
   const { model, modelOptions = {}, system } = options
-  const led = Transcript.led(Transcript.forModel(Transcript.repair(messages).messages))
-  const request = { model, tools, options: modelOptions, ...(system === undefined ? {} : { system }), ...led }
-  return { _tag: "CallModel", request }
+  const parts = { model, tools, options: modelOptions, ...(system === undefined ? {} : { system }) }
+  const read = Transcript.forModel(Transcript.repair(messages).messages)
+  return { _tag: "CallModel", request: { ...parts, ...read } }
 }
 
 const isCancelled = (message: Message.Message): boolean =>

@@ -418,13 +418,23 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
   return toolCalls(tail).filter((call) => !answered.has(call.id))
 }
 
-/** The messages that a model reads. @internal */
-export const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
-  messages.every(isForModel)
+/**
+ * The parts of a request by its messages: those that a model reads. A leading message of the developer stands for the system prompt.
+ * @internal
+ */
+export const forModel = (
+  messages: ReadonlyArray<Message>
+): { readonly messages: ReadonlyArray<ModelMessage>; readonly system?: string } => {
+  const read = messages.every(isForModel)
     ? messages
     : messages.flatMap(
         (message): ReadonlyArray<ModelMessage> => (isForModel(message) ? [message] : ofDeveloper(message))
       )
+  const [first] = read
+  return first?.role === "user" && first.from === "developer"
+    ? { messages: read.slice(1), system: textOf(first) }
+    : { messages: read }
+}
 
 const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
 
@@ -436,16 +446,6 @@ const ofDeveloper = memoize((message: Custom): ReadonlyArray<User> => {
     ? []
     : [{ role: "user", id, from: "developer", content: [text(words)], timestamp }]
 })
-
-/** The parts of a request by its messages: a leading message of the developer stands for the system prompt. @internal */
-export const led = (
-  messages: ReadonlyArray<ModelMessage>
-): { readonly messages: ReadonlyArray<ModelMessage>; readonly system?: string } => {
-  const [first] = messages
-  return first?.role === "user" && first.from === "developer"
-    ? { messages: messages.slice(1), system: textOf(first) }
-    : { messages }
-}
 
 // By the first message: the check of each turn looks only at the messages that are new.
 const sound = new WeakMap<Message, ReadonlyArray<Message>>()

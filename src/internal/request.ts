@@ -28,9 +28,8 @@ const of = Effect.fnUntraced(function* (
   { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
 ): Effect.fn.Return<ModelRequest, FailureReason> {
   const viewed = yield* view(run)
-  const led = Transcript.led(viewed)
   const hasNews = run.isContinued || !hasNoNews(run.conversation.messages)
-  if (hasNews && !led.messages.every(saysNothing)) return { ...parts, ...led, options }
+  if (hasNews && !viewed.messages.every(saysNothing)) return { ...parts, ...viewed, options }
   const violation = hasNews && isHidden(run) ? hiddenFrom(run.team.active.name) : nothingToAnswer
   return yield* new InvalidTranscript({ violations: [violation] })
 })
@@ -121,7 +120,7 @@ const view = Effect.fnUntraced(function* (run: Run) {
       converted = output
     }
   )
-  return converted ?? Transcript.forModel(repaired.messages)
+  return Transcript.forModel(converted ?? repaired.messages)
 })
 
 /** Publishes that a request holds less than the transcript, if it does. */
