@@ -162,7 +162,7 @@ const making: Making = {
   "before:execution": points.beforeExecution,
   "after:execution": points.afterExecution,
   "before:llm": (run, named) => Hook.beforeModel(converted(run, Returns.ofModel), named),
-  "after:llm": points.afterModel,
+  "after:llm": (run, named) => Hook.afterModel(converted(run, Returns.ofAnswer), named),
   "before:tool": (run, named) => Hook.beforeTool(converted(run, Returns.ofTool), named),
   "approve:tool": (run, named) => Hook.approveTool(converted(run, Returns.ofApproval), named),
   "after:tool": (run, named) => Hook.afterTool(converted(run, Returns.ofResult), named),

@@ -1,6 +1,7 @@
 /**
  * The returns of the hooks of oneringai and pi, as those of this library.
  */
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -15,6 +16,10 @@ import * as Tool from "../Tool.ts"
  * @since 0.2.0
  */
 export interface LlmModification {
+  /** Whether the run fails without the model call. Default: `false`. */
+  readonly skip?: boolean
+  /** The detail of the error of a call that is skipped. Default: a text that says that a hook skipped the call. */
+  readonly reason?: string
   /** The options that the hook changes. */
   readonly modified: {
     /** The id of the model. Default: as it is. */
@@ -35,8 +40,8 @@ export interface LlmModification {
  * @since 0.2.0
  */
 export interface ToolModification {
-  /** The arguments of the call as JSON text. Default: as they are. */
-  readonly modified?: { readonly function: { readonly name?: string; readonly arguments: string } }
+  /** The arguments of the call as JSON text. Default: as they are. The run ignores `name`: a hook cannot choose another tool. */
+  readonly modified?: { readonly function?: { readonly name?: string; readonly arguments: string } }
   /** Whether the hook stands in for the tool. Default: `false`. */
   readonly skip?: boolean
   /** The result of a call that is skipped. Default: an empty text. */
@@ -95,6 +100,8 @@ export interface CompactionVerdict {
 export interface HookReturns {
   /** Changes the request. */
   readonly "before:llm": LlmModification
+  /** Takes no changes. */
+  readonly "after:llm": Record<string, never>
   /** Changes or skips the call. */
   readonly "before:tool": ToolModification
   /** Approves or rejects the call, with other arguments. */
@@ -122,9 +129,11 @@ export const ofModel = (
   returned: Hook.Output<"beforeModel"> | LlmModification | void
 ): Hook.Output<"beforeModel"> | void => {
   if (!isLlm(returned)) return returned
-  const { instructions, max_output_tokens: maxTokens, ...others } = returned.modified
+  const { modified, reason, skip, ...unknown } = returned
+  if (skip === true) return { ...unknown, skip, ...(reason === undefined ? {} : { reason }) }
+  const { instructions, max_output_tokens: maxTokens, ...others } = modified
   return {
-    ...returned,
+    ...unknown,
     modified: {
       ...others,
       ...(instructions === undefined ? {} : { system: instructions }),
@@ -133,6 +142,9 @@ export const ofModel = (
   }
 }
 
+/** The point takes nothing, and refuses members. */
+export const ofAnswer: (returned: Record<string, never> | void) => void = identity
+
 export const ofTool = (
   returned: Hook.Output<"beforeTool"> | ToolModification | void
 ): Hook.Output<"beforeTool"> | void => {
@@ -140,7 +152,8 @@ export const ofTool = (
   const theirs: ToolModification = returned
   const { mockResult, modified, reason: _, skip, ...others } = theirs
   if (skip === true) return { ...others, skip, result: Tool.render(mockResult ?? "") }
-  return modified === undefined ? others : { ...others, params: paramsOf(modified.function.arguments) }
+  const text = modified?.function?.arguments
+  return text === undefined ? others : { ...others, params: paramsOf(text) }
 }
 
 /** A text that is not JSON is no params, which the tool refuses. */

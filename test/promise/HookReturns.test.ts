@@ -38,6 +38,8 @@ describe("hooks under oneringai's names return as there", () => {
     })
     assert.deepStrictEqual(await resultWith(changing('{"text":"b"}')), ["success", '{"text":"b"}'])
     assert.strictEqual((await resultWith(changing("{")))[0], "invalidArguments")
+    const unchanged: HookFunctions = { "before:tool": () => ({ modified: {} }) }
+    assert.deepStrictEqual(await resultWith(unchanged), ["success", '{"text":"a"}'])
   })
 
   it("approve:tool approves with other arguments (row 116)", async () => {
@@ -61,14 +63,29 @@ describe("hooks under oneringai's names return as there", () => {
 
   it("before:llm changes the request (row 113)", async () => {
     const scripted = await Effect.runPromise(ScriptedProvider.make([ScriptedProvider.text("done")]))
+    const modified = { instructions: "Be kind.", max_output_tokens: 9 }
     await using agent = createAgent({
       provider: scripted.layer,
       model: "m",
-      hooks: { "before:llm": () => ({ modified: { instructions: "Be kind.", max_output_tokens: 9 } }) }
+      hooks: {
+        "before:llm": ({ messages }) => ({ modified, skip: messages.length > 9, reason: "is polite" }),
+        "after:llm": async () => ({}),
+        onError: () => assert.fail("no hook fails")
+      }
     })
     await agent.prompt("Hi")
     const [request] = await Effect.runPromise(scripted.requests)
     assert.deepStrictEqual([request?.system, request?.options.maxTokens], ["Be kind.", 9])
+  })
+
+  it("before:llm skips a model call, and the run fails with the reason (row 113)", async () => {
+    await using agent = createAgent({
+      provider: ScriptedProvider.layer([ScriptedProvider.text("done")]),
+      model: "m",
+      hooks: { "before:llm": async () => ({ modified: {}, skip: true, reason: "not now" }) }
+    })
+    const error: unknown = await agent.prompt("Hi").catch((error: unknown) => error)
+    assert.match(String(error), /not now/)
   })
 
   it("a member that no system has is a failure of the hook, and one of oneringai under our names too", async () => {
