@@ -3,6 +3,7 @@
  */
 import * as Duration from "effect/Duration"
 import { memoize } from "effect/Function"
+import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import { isMessage } from "./invalidInput.ts"
 
@@ -18,6 +19,8 @@ export const frozen = <Input extends object>(input: Input): Input => {
     const get = () => (known ??= { part: partOf(key, value) }).part
     Object.defineProperty(copy, key, { get, enumerable: true })
   }
+  // `console.log` shows the members, and not that they are getters.
+  Object.defineProperty(copy, NodeInspectSymbol, { value: () => ({ ...copy }) })
   return Object.freeze(copy)
 }
 

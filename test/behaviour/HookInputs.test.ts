@@ -1,3 +1,4 @@
+import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Agent, Hook, Message, type Provider, Tool } from "effect-agent"
@@ -20,6 +21,19 @@ const played = Effect.fnUntraced(function* (
 ) {
   const one = yield* agent(script, { ...options, tools: [say("a")] })
   yield* one.agent.prompt("hi")
+})
+
+describe("the input of a hook", () => {
+  it.effect("shows its members when it is printed", () =>
+    Effect.gen(function* () {
+      let printed = ""
+      const print = Hook.beforeTool((input) => Effect.sync(() => void (printed ||= inspect(input))))
+      yield* played({ hooks: [print] })
+      assert.match(printed, /turn: 1,/)
+      assert.match(printed, /params: \{\}/)
+      assert.notMatch(printed, /Getter/)
+    })
+  )
 })
 
 describe("the model, system prompt and tools that hooks are shown", () => {
