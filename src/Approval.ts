@@ -54,7 +54,7 @@ import * as Tool from "./Tool.ts"
 
 export { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request } from "./internal/openTurn.ts"
 export { Declined, QuestionReply } from "./internal/openTurn.ts"
-export { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./internal/requestError.ts"
+export { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./internal/errors.ts"
 
 /**
  * A tool call that the policy decides about.

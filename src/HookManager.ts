@@ -19,7 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Hook from "./Hook.ts"
 import * as InvalidHook from "./internal/invalidHook.ts"
-import { TaggedError } from "./internal/taggedError.ts"
+import { TaggedError } from "./internal/errors.ts"
 
 /**
  * A hook that is registered, with the services that it requires.

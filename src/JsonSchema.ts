@@ -19,8 +19,8 @@ import * as Equal from "effect/Equal"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { coerce, fits, isObject, type JsonObject, maxFaults, typeNames } from "./internal/jsonCoercion.ts"
-import * as JsonReference from "./internal/jsonReference.ts"
+import * as JsonReference from "./internal/json.ts"
+import { coerce, fits, isObject, type JsonObject, maxFaults, typeNames } from "./internal/json.ts"
 
 type Json = Schema.Json
 

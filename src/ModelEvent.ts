@@ -17,7 +17,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { parse } from "./internal/jsonDepth.ts"
+import { parse } from "./internal/json.ts"
 import {
   type Assistant,
   HostedTool,

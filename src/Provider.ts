@@ -22,7 +22,7 @@ import { add, draft, type ModelEvent, toAssistant } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
 import { failedBy, truncated } from "./internal/silence.ts"
-import { TaggedError } from "./internal/taggedError.ts"
+import { TaggedError } from "./internal/errors.ts"
 
 /**
  * A tool as the model gets it.

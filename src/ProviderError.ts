@@ -6,7 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as DurationInput from "./internal/durationInput.ts"
-import { TaggedError } from "./internal/taggedError.ts"
+import { TaggedError } from "./internal/errors.ts"
 
 /** The fields of every reason. */
 const facts = {

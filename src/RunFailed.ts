@@ -5,7 +5,7 @@
  */
 import { FailureReason } from "./internal/failureReason.ts"
 import { RunResult } from "./RunResult.ts"
-import { TaggedError } from "./internal/taggedError.ts"
+import { TaggedError } from "./internal/errors.ts"
 
 export {
   CompactionFailed,

@@ -13,12 +13,11 @@ import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { OfTag } from "./AgentEvent.ts"
 import type { Interrupted } from "./internal/interrupted.ts"
-import type { OpenCall, OpenTurn } from "./internal/openTurn.ts"
-import type { SessionError } from "./internal/sessionError.ts"
 import type { Message, MessageId } from "./Message.ts"
+import type { OpenCall, OpenTurn } from "./internal/openTurn.ts"
 import type { RunOptions } from "./RunOptions.ts"
+import type { SessionError } from "./internal/errors.ts"
 import type * as Transcript from "./Transcript.ts"
-
 export type { Interrupted, InterruptedTurn, Spent } from "./internal/interrupted.ts"
 export type { OpenCall } from "./internal/openTurn.ts"
 export {
@@ -29,7 +28,7 @@ export {
   SessionReason,
   StorageFailed,
   Unreadable
-} from "./internal/sessionError.ts"
+} from "./internal/errors.ts"
 
 /**
  * A session that an agent has open: it read the session's state, and writes each change of it.

@@ -19,7 +19,7 @@ import * as ToolRun from "./internal/toolRun.ts"
 import { makeId, type ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import type * as Tool from "./Tool.ts"
-import { TaggedError } from "./internal/taggedError.ts"
+import { TaggedError } from "./internal/errors.ts"
 
 export type { Executed } from "./internal/toolRun.ts"
 

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
-import * as JsonCoercion from "../src/internal/jsonCoercion.ts"
-import * as JsonDepth from "../src/internal/jsonDepth.ts"
 import { parseShallow } from "../src/providers/internal/json.ts"
+import * as Json from "../src/internal/json.ts"
 
 const lists = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
 const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`
@@ -17,31 +16,31 @@ const texts = [lists, objects, mixed]
 describe("JsonDepth", () => {
   it("takes 256 levels and refuses 257", () => {
     for (const text of texts) {
-      assert.isFalse(JsonDepth.nestsTooDeep(text(255)))
-      assert.isFalse(JsonDepth.nestsTooDeep(text(256)))
-      assert.isTrue(JsonDepth.nestsTooDeep(text(257)))
-      assert.isTrue(JsonDepth.nestsTooDeep(text(258)))
+      assert.isFalse(Json.nestsTooDeep(text(255)))
+      assert.isFalse(Json.nestsTooDeep(text(256)))
+      assert.isTrue(Json.nestsTooDeep(text(257)))
+      assert.isTrue(Json.nestsTooDeep(text(258)))
     }
   })
 
   it("counts levels, not brackets: values side by side, and brackets in texts, add none", () => {
     const many = Array.from({ length: 300 }, () => lists(255)).join(",")
-    assert.isFalse(JsonDepth.nestsTooDeep(`[${many}]`))
-    assert.isTrue(JsonDepth.nestsTooDeep(`[${many},${lists(256)}]`))
+    assert.isFalse(Json.nestsTooDeep(`[${many}]`))
+    assert.isTrue(Json.nestsTooDeep(`[${many},${lists(256)}]`))
     const text = JSON.stringify(`"${lists(300)}\\`)
-    assert.isFalse(JsonDepth.nestsTooDeep(text))
-    assert.isFalse(JsonDepth.nestsTooDeep(`[${text},${lists(255)}]`))
-    assert.isTrue(JsonDepth.nestsTooDeep(`[${text},${lists(256)}]`))
+    assert.isFalse(Json.nestsTooDeep(text))
+    assert.isFalse(Json.nestsTooDeep(`[${text},${lists(255)}]`))
+    assert.isTrue(Json.nestsTooDeep(`[${text},${lists(256)}]`))
   })
 
   it("bounds arguments, params that are coerced and what providers send by the same 256", () => {
     for (const text of texts) {
       const whole: unknown = JSON.parse(text(256))
       assert.deepStrictEqual(ModelEvent.parseArguments(text(256)), whole)
-      assert.deepStrictEqual(JsonCoercion.coerce(["array", "object"], text(256)), whole)
+      assert.deepStrictEqual(Json.coerce(["array", "object"], text(256)), whole)
       assert.deepStrictEqual(parseShallow(text(256)), whole)
       assert.isUndefined(ModelEvent.parseArguments(text(257)))
-      assert.isUndefined(JsonCoercion.coerce(["array", "object"], text(257)))
+      assert.isUndefined(Json.coerce(["array", "object"], text(257)))
       assert.isUndefined(parseShallow(text(257)))
     }
   })

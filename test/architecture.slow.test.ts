@@ -8,19 +8,19 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|jsonMembers|valueChange|valueDraft|growing|jsonPieces|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|limitTable|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|leftOut|taggedError))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|jsonMembers|valueChange|valueDraft|growing|jsonPieces|compactionEvent|continuation|openRequest|limitTable|openTurn|interrupted|outcome|failureText|inspection|callSet|streamed|asking|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|errors))\.ts$/
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|portedResult|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch|connectionFailure))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch|connectionFailure))\.ts$/
   ],
   [
     "loop",
-    /^((Loop|Steps)|internal\/(background|backgroundTool|budget|tally|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|recording|events|repetition|task|run|limits|gate|guards|pending|refusals|request|recovery|partials|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop|Steps)|internal\/(background|backgroundTool|budget|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry))\.ts$/
   ],
   [
     "agent",
-    /^((Agent)|internal\/(agentState|agentOptions|agentTools|subscriptions|agentRuntime|agentContinuation|openTurns|openAgent|handingOver|subAgent))\.ts$/
+    /^((Agent)|internal\/(agentState|agentOptions|agentTools|subscriptions|agentRuntime|openTurns|openAgent|handingOver|subAgent))\.ts$/
   ],
   [
     "edges",

@@ -11,15 +11,15 @@ import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ModelEvent } from "../ModelEvent.ts"
-import type { ModelRequest } from "../Provider.ts"
-import { ProviderError, type Reason, StreamTruncated } from "../ProviderError.ts"
 import * as Adjusted from "./Adjusted.ts"
 import { Answer, type Part } from "./Answer.ts"
 import * as CallOptions from "./CallOptions.ts"
 import * as Failure from "./Failure.ts"
-import * as ResponseHeaders from "../internal/responseHeaders.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
 import * as PromptMessages from "./PromptMessages.ts"
+import type { ModelRequest } from "../Provider.ts"
+import { ProviderError, type Reason, StreamTruncated } from "../ProviderError.ts"
+import * as VendorKeys from "../internal/vendorKeys.ts"
 
 /** A model of either version. */
 export type Model = LanguageModelV4 | LanguageModelV3
@@ -42,7 +42,7 @@ export const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<M
       const { headers, parts } = yield* open(speaker, model, request, prompt.success)
       const { options } = request
       const answer = new Answer(
-        { provider: speaker.id, model: model.modelId, options, headers: ResponseHeaders.shown(headers) },
+        { provider: speaker.id, model: model.modelId, options, headers: VendorKeys.shown(headers) },
         [...Adjusted.lost(options, model.specificationVersion), ...Adjusted.lostOfParts(request)]
       )
       return Stream.fromPull(Effect.succeed(pullOf(answer, parts)))

@@ -5,7 +5,7 @@
 import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-import { parse } from "../internal/jsonDepth.ts"
+import { parse } from "../internal/json.ts"
 import type { VendorMembers } from "../Message.ts"
 
 /** By vendor: `{ anthropic: { signature: "…" } }`. */

@@ -8,12 +8,12 @@ import type {
   LanguageModelV4Source,
   LanguageModelV4StreamPart
 } from "@ai-sdk/provider"
-import * as Base64 from "effect/encoding/Base64"
 import type * as Schema from "effect/Schema"
-import { parse } from "../internal/jsonDepth.ts"
+import * as Base64 from "effect/encoding/Base64"
+import { parse } from "../internal/json.ts"
 import type * as Message from "../Message.ts"
-import type { ModelEvent } from "../ModelEvent.ts"
 import * as Metadata from "./Metadata.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
 
 type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
 type Of<Type extends Part["type"]> = Extract<Part, { type: Type }>

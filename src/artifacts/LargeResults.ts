@@ -7,11 +7,11 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ToolOutput } from "../AgentEvent.ts"
-import { parse } from "../internal/jsonDepth.ts"
-import * as Message from "../Message.ts"
-import { type Call, type Cut, ResultLimit } from "../ResultLimit.ts"
 import { type Artifact, ArtifactStore } from "./ArtifactStore.ts"
 import * as Excerpt from "./Excerpt.ts"
+import { parse } from "../internal/json.ts"
+import * as Message from "../Message.ts"
+import { type Call, type Cut, ResultLimit } from "../ResultLimit.ts"
 
 /**
  * Options of `layer`.

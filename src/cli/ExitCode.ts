@@ -1,6 +1,6 @@
 /** The exit codes of the program, which scripts rely on. */
 import * as Schema from "effect/Schema"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /** 0: the model answered. */
 export const answered = 0

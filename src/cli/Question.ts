@@ -9,7 +9,7 @@ import * as JsonSchema from "../JsonSchema.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
 import { Screen } from "./Screen.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /** The input ended before the answer. */
 class NoAnswer extends TaggedError<NoAnswer>()("NoAnswer", {}) {

@@ -4,13 +4,12 @@
  * @since 0.2.0
  */
 import * as Schema from "effect/Schema"
-import type * as Problem from "../api/Problem.ts"
-import type { AgentBusy, AgentClosed } from "../internal/agentError.ts"
 import type { InvalidContinuation } from "../internal/continuation.ts"
 import type { InvalidInput } from "../internal/invalidInput.ts"
+import type * as Problem from "../api/Problem.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import { RunResult } from "../RunResult.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { type AgentBusy, type AgentClosed, TaggedError } from "../internal/errors.ts"
 
 /**
  * The server does not answer: there is no connection, it broke, or it was silent for too long.

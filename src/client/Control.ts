@@ -2,12 +2,12 @@
  * The control of the run of a session.
  */
 import * as Effect from "effect/Effect"
-import { NotPaused } from "../internal/agentError.ts"
-import type * as Payload from "../api/Payload.ts"
 import { NoRun } from "./ClientError.ts"
 import type { Opened } from "./Following.ts"
 import * as LinkOf from "./Link.ts"
+import type * as Payload from "../api/Payload.ts"
 import type { RemoteAgent, ToRun } from "./RemoteAgent.ts"
+import { NotPaused } from "../internal/errors.ts"
 
 /** The runs of the session, oldest first. */
 export const list = ({ link, sessionId }: Opened) =>

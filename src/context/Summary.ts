@@ -3,17 +3,17 @@
  */
 import * as Effect from "effect/Effect"
 import { ContextManager } from "../ContextManager.ts"
+import { compactionFailed } from "../internal/compactions.ts"
 import { HookManager } from "../HookManager.ts"
-import * as CompactionFailure from "../internal/compactionFailure.ts"
 import * as Loop from "../Loop.ts"
 import type { Message } from "../Message.ts"
 import type { Provider } from "../Provider.ts"
 import { CompactionFailed } from "../RunFailed.ts"
 import type { Limits, ModelOptions } from "../RunOptions.ts"
 import type { RunResult } from "../RunResult.ts"
+import * as SummaryText from "./SummaryText.ts"
 import * as ToolRegistry from "../ToolRegistry.ts"
 import * as Usage from "../Usage.ts"
-import * as SummaryText from "./SummaryText.ts"
 
 /** The model that summarizes, and the bounds of its work. */
 export interface Summarizer {
@@ -112,7 +112,7 @@ const asked = (
       ...(modelOptions === undefined ? {} : { modelOptions })
     }
   ).pipe(
-    Effect.mapError(CompactionFailure.of),
+    Effect.mapError(compactionFailed),
     Effect.tap((result) => faultOf(result) ?? Effect.void),
     Effect.provide(ToolRegistry.layer()),
     Effect.updateService(HookManager, (hooks) => ({ ...hooks, list: () => [] })),

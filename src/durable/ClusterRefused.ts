@@ -4,7 +4,7 @@
  * @since 0.2.0
  */
 import * as Schema from "effect/Schema"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * A process cannot take part in the cluster.

@@ -12,26 +12,27 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type AgentEvent, areDeltas } from "../AgentEvent.ts"
-import type { Begin } from "./agentContinuation.ts"
-import * as AgentContinuation from "./agentContinuation.ts"
-import * as Background from "./background.ts"
 import * as State from "./agentState.ts"
+import * as Background from "./background.ts"
 import { type ByHand, Compactions } from "./compactions.ts"
+import * as Continuation from "./continuation.ts"
 import { noReader, type Reader } from "./delivery.ts"
-import type { Control } from "./interruption.ts"
-import type { Journal } from "./journal.ts"
-import { AgentBusy, AgentClosed, NotPaused } from "./agentError.ts"
 import * as Execution from "./execution.ts"
+import type { Interrupted } from "./interrupted.ts"
+import type { Control } from "./interruption.ts"
 import * as Input from "./invalidInput.ts"
+import type { Journal } from "./journal.ts"
 import * as Message from "../Message.ts"
-import * as OutputReview from "./outputReview.ts"
 import { OpenTurns } from "./openTurns.ts"
+import * as OutputReview from "./outputReview.ts"
 import type { Prompted } from "./promptOptions.ts"
 import { type Queued, type QueueMode, type QueueName, Queues } from "./queues.ts"
 import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
 import { Subscriptions } from "./subscriptions.ts"
+import { AgentBusy, AgentClosed, NotPaused } from "./errors.ts"
+import type { Task } from "./task.ts"
 import type { Team } from "./team.ts"
 
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
@@ -244,8 +245,7 @@ export class AgentRuntime {
   private readonly isOwn = ({ runId }: AgentEvent): boolean => runId === this.run?.id
 
   /** The start of a run without a new prompt. */
-  readonly continuation = (now: number) =>
-    AgentContinuation.of(this.open, this.current.messages, this.queues, now)
+  readonly continuation = (now: number) => of(this.open, this.current.messages, this.queues, now)
 
   /** Waits until there is no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.ended?.await ?? Effect.void)
@@ -333,4 +333,57 @@ export class AgentRuntime {
     PubSub.endUnsafe(this.states, Exit.void)
     this.subscriptions.close()
   })
+}
+
+// ───────────────────────── The start of a run that continues
+
+/** The start of a task. */
+export type Begin = Pick<
+  Task,
+  "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand" | "open" | "runId" | "interrupted"
+>
+
+/** The start of a run that continues an interrupted one. */
+const ofInterrupted = (interrupted: Interrupted): Begin => ({
+  runId: interrupted.runId,
+  prompts: interrupted.prompts,
+  continued: true,
+  pollFirst: interrupted.open === undefined,
+  open: interrupted.open?.turn,
+  interrupted
+})
+
+/**
+ * The start of a run without a prompt, at `now`: an interrupted run continues. A turn that waits for a person is resumed. Else unanswered calls get error results;
+ * after an answer, complete or broken off, queued messages are the prompt; without any the model answers again in place of an
+ * answer that broke off.
+ */
+export const of = (
+  { current: open, interrupted }: Pick<OpenTurns, "current" | "interrupted">,
+  messages: ReadonlyArray<Message.Message>,
+  queues: Queues,
+  now: number
+): Result.Result<Begin, Continuation.InvalidContinuation> => {
+  if (interrupted !== undefined) return Result.succeed(ofInterrupted(interrupted))
+  if (open !== undefined) return Result.succeed({ prompts: [], continued: true, pollFirst: false, open })
+  if (messages.length === 0) {
+    return Result.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
+  }
+  const isUnanswered = Continuation.isUnanswered(messages)
+  if (!isUnanswered || Continuation.isBrokenOff(messages)) {
+    const queued = queuedPrompts(queues)
+    if (queued !== undefined) return Result.succeed(queued)
+  }
+  if (!isUnanswered) return Result.fail(Continuation.answered())
+  const prompts = Continuation.missingResults(messages, now)
+  return Result.succeed({ prompts, continued: true, pollFirst: true })
+}
+
+const queuedPrompts = (queues: Queues): Begin | undefined => {
+  for (const promptsFrom of ["steering", "followUp"] as const) {
+    const prompts = queues.drain(promptsFrom)
+    const pollFirst = promptsFrom === "followUp"
+    if (prompts.length > 0) return { prompts, promptsFrom, continued: true, pollFirst }
+  }
+  return undefined
 }

@@ -9,9 +9,9 @@ import type { BackgroundCall } from "./background.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
 import { Fibers } from "./interruption.ts"
-import * as LargeResult from "./largeResult.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
+import type { ToolCall } from "../Message.ts"
 import type { OpenTurn, Question, Request } from "./openTurn.ts"
 import * as Pending from "./pending.ts"
 import {
@@ -226,7 +226,7 @@ export class Batch {
       const { beside } = this
       if (beside?.isInBackground === false) return beside.give(result, durationMs)
       const { outcome, timeoutMs } = result
-      const output = yield* LargeResult.fit(this.run, call, Output.plain(result.output))
+      const output = yield* fitResult(this.run, call, Output.plain(result.output))
       const isError = output.isError === true
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
       this.withdraw(call)
@@ -330,4 +330,32 @@ export class Batch {
       return this.fibers.interruptOthers
     })
   }
+}
+
+// ───────────────────────── Large results
+
+/** Makes the result for the model, and stores its whole text first where that is too large. */
+export const fitResult = (run: Run, call: ToolCall, output: ToolOutput): Effect.Effect<ToolOutput> => {
+  const cut = run.resultLimit({ runId: run.id, toolCallId: call.id, toolName: call.name }, output)
+  if (cut === undefined) return Effect.succeed(bounded(output))
+  const unstored = bounded(Output.plain(cut.unstored))
+  return run.attempt(cut.store).pipe(
+    Effect.map(({ output, stored }) => {
+      run.emit({ _tag: "ArtifactStored", toolCallId: call.id, ...stored })
+      return bounded(Output.plain(output))
+    }),
+    Effect.catchCause((cause) =>
+      run.control.stop === undefined
+        ? Effect.as(
+            Effect.logWarning(`The large result of tool ${call.name} could not be stored`, cause),
+            unstored
+          )
+        : Effect.succeed(unstored)
+    )
+  )
+}
+
+const bounded = (output: ToolOutput): ToolOutput => {
+  const content = output.content.map(Output.bounded)
+  return content.every((block, index) => block === output.content[index]) ? output : { ...output, content }
 }

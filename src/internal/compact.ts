@@ -8,9 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
 import type { OfTag } from "../AgentEvent.ts"
+import { type ByHand, compactionFailed, type Entry } from "./compactions.ts"
 import { type Compacted, ContextManager, type Plan, type Trigger } from "../ContextManager.ts"
-import * as CompactionFailure from "./compactionFailure.ts"
-import type { ByHand, Entry } from "./compactions.ts"
 import { CompactionFailed, type FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
@@ -166,7 +165,7 @@ const kept = (
 /** The summary of a plan, which makes the requests shorter. */
 const summarized = (run: Run, summarize: Plan["summarize"]): Effect.Effect<Compacted, CompactionFailed> =>
   summarize.pipe(
-    Effect.mapError(CompactionFailure.of),
+    Effect.mapError(compactionFailed),
     Effect.tap((made) => faultOf(run, made) ?? Effect.void),
     Effect.provideService(Provider, run.provider),
     // The model that makes the summary may be a run of its own, which must not compact in its turn.

@@ -1,8 +1,11 @@
 /**
  * What a conversation keeps from run to run besides its messages: its compactions, and the notes of providers on its answers.
  */
+import { CompactionFailed } from "./failureReason.ts"
+import * as FailureText from "./failureText.ts"
 import type { Json } from "./json.ts"
 import type { Assistant, Message, MessageId } from "../Message.ts"
+import { RunFailed } from "../RunFailed.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** A compaction that failed is tried again when the conversation has grown by this part since. */
@@ -82,4 +85,60 @@ export class Compactions {
     }
     return undefined
   }
+}
+
+// ───────────────────────── Refused messages
+
+/** A transcript, and the compaction that requests start from. */
+interface Conversation {
+  readonly messages: ReadonlyArray<Message>
+  readonly compaction: Transcript.Compaction | undefined
+}
+
+/** The messages after the last answer, which a guard has just refused. */
+export const news = (messages: ReadonlyArray<Message>): ReadonlyArray<MessageId> =>
+  messages
+    .slice(
+      messages.findLastIndex((message) => message.role === "assistant" && !Transcript.isFailed(message)) + 1
+    )
+    .flatMap((message) => (isNews(message) ? [message.id] : []))
+
+const isNews = (message: Message): boolean =>
+  message.role === "custom" ? message.kind !== "developer" : message.role !== "assistant"
+
+/**
+ * The conversation without the refused messages. A compaction that keeps a refused message first keeps the next one first. A summary
+ * of refused messages alone goes with them.
+ */
+export const withoutRefused = ({ compaction, messages }: Conversation): Conversation => {
+  const refused = new Set(
+    messages.flatMap((message) => (message.role === "assistant" && message.refused) || [])
+  )
+  if (refused.size === 0) return { messages, compaction }
+  const accepted = messages.filter(({ id }) => !refused.has(id))
+  const start = messages.findIndex(({ id }) => id === compaction?.firstKept)
+  const isRefused = ({ id, role }: Message) => role === "custom" || refused.has(id)
+  if (compaction === undefined || messages.slice(0, Math.max(start, 0)).every(isRefused))
+    return { messages: accepted, compaction: undefined }
+  if (!refused.has(compaction.firstKept)) return { messages: accepted, compaction }
+  const next = messages.find(({ id }, index) => index > start && !refused.has(id))
+  return {
+    messages: accepted,
+    compaction: next === undefined ? compaction : { ...compaction, firstKept: next.id }
+  }
+}
+
+// ───────────────────────── Failures of a compaction
+
+/** Keeps the reason and the usage of a run that failed. */
+export const compactionFailed = (failure: unknown): CompactionFailed => {
+  if (failure instanceof CompactionFailed) return failure
+  if (!(failure instanceof RunFailed)) return new CompactionFailed({ detail: FailureText.of(failure) })
+  const { reason, result } = failure
+  const isKept = reason._tag === "ProviderError" || reason._tag === "LimitExceeded"
+  return new CompactionFailed({
+    detail: reason.message,
+    ...(isKept ? { reason } : {}),
+    ...(result.usage.total > 0 ? { usage: result.usage } : {})
+  })
 }

@@ -7,6 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Body } from "../AgentEvent.ts"
 import * as Approval from "../Approval.ts"
@@ -18,6 +19,7 @@ import { attempt } from "./interruption.ts"
 import { makeId, type ToolCall } from "../Message.ts"
 import type { Answer, Question, QuestionAnswer, Request } from "./openTurn.ts"
 import type { Open } from "./requests.ts"
+import type * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 
 type Allowed = Guards.Allowed
@@ -285,3 +287,43 @@ const noPolicy = ToolOutcome.rejected(
   "the vendor asks for an approval, and the application has no Approval policy that gives one"
 )
 const noPerson = ToolOutcome.rejected("it needs a person to answer, and this run has none")
+
+// ───────────────────────── Questions in the middle of a call
+
+/** Asks a person in the middle of a call. The call cannot wait beyond the end of the run: where the policy defers, the answer is none. */
+export const askMidCall = Effect.fnUntraced(function* (
+  batch: Batch,
+  call: ToolCall,
+  { question, schema }: Tool.Question
+): Effect.fn.Return<Option.Option<Schema.Json>> {
+  const { requests, run } = batch
+  const { policy, requests: ofAgent } = run.waiting
+  const { asked } = policy
+  if (asked === "deny" || asked === "defer" || (asked === "wait" && ofAgent === undefined))
+    return Option.none()
+  const questionId = makeRequestId("qst")
+  const request: Question = { ...requestBase(batch, call.id, undefined), questionId, question, schema }
+  const { path: _path, runId: _runId, ...fields } = request
+  const open = requests.openQuestion(request)
+  run.emit({ _tag: "QuestionAsked", ...fields })
+  yield* run.delivered
+  const person =
+    asked === "wait"
+      ? Effect.never
+      : Effect.flatMap(asked.answer(request), (given) => requests.answerQuestion(questionId, given))
+  const answered = yield* Effect.raceFirst(Deferred.await(open.answered), person).pipe(
+    Effect.option,
+    Effect.timeoutOption(policy.expiresAfter ?? Infinity),
+    run.waiting.stopwatchOf(call.id).held,
+    Effect.ensuring(Effect.sync(() => requests.withdraw(questionId)))
+  )
+  const answer = Option.flatten(answered)
+  if (Option.isSome(answer)) {
+    run.emit({ _tag: "QuestionAnswered", questionId, toolCallId: call.id, ...answer.value })
+    yield* run.delivered
+  }
+  return Option.map(
+    Option.filter(answer, ({ declined }) => declined !== true),
+    ({ answer }) => answer
+  )
+})

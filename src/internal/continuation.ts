@@ -4,7 +4,7 @@
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
-import { TaggedError } from "./taggedError.ts"
+import { TaggedError } from "./errors.ts"
 
 /**
  * `continue` found nothing that the model could answer: no message, or a complete answer.

@@ -6,12 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import { AgentBusy, AgentClosed } from "./agentError.ts"
 import { InvalidContinuation } from "./continuation.ts"
 import { defect, type EventError } from "./failureReason.ts"
 import { InvalidInput } from "./invalidInput.ts"
 import { makeRunId } from "./run.ts"
 import { RunFailed } from "../RunFailed.ts"
+import { AgentBusy, AgentClosed } from "./errors.ts"
 import * as Usage from "../Usage.ts"
 
 /**

@@ -4,17 +4,19 @@
  * A caller that leaves the stream, is interrupted or closes its scope has the control of the run interrupt that fiber, and waits for
  * its end: its events are balanced then, and its transcript whole.
  */
+import * as Arr from "effect/Array"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { type Audience, noReader, type Reader } from "./delivery.ts"
-import { Handoff, opened } from "./handoff.ts"
+import { finished, Handoff, opened } from "./handoff.ts"
 import { execute } from "./loop.ts"
-import { Recording } from "./recording.ts"
 import { Run, type Services, type Surroundings } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
@@ -155,3 +157,49 @@ export const stream = <E, R>(
       })
     )
   )
+
+// ───────────────────────── Recordings
+
+type Batches = Pull.Pull<Arr.NonEmptyReadonlyArray<AgentEvent>, RunFailed>
+
+export class Recording implements Reader {
+  private readonly kept: Array<AgentEvent> = []
+  private ended: Exit.Exit<void, RunFailed> | undefined
+  /** Opens with the next events; made by a reader that waits for them. */
+  private more: Latch.Latch | undefined
+  readonly room = Effect.void
+
+  add(events: ReadonlyArray<AgentEvent>): void {
+    for (const event of events) this.kept.push(event)
+    this.wake()
+  }
+
+  end(exit: Exit.Exit<void, RunFailed>): void {
+    this.ended = exit
+    this.wake()
+  }
+
+  private wake(): void {
+    const { more } = this
+    this.more = undefined
+    more?.openUnsafe()
+  }
+
+  /** All events: those that are kept, and then each that comes. */
+  get events(): Stream.Stream<AgentEvent, RunFailed> {
+    return opened(() =>
+      Effect.sync(() => {
+        let read = 0
+        const pull: Batches = Effect.suspend(() => {
+          const next = this.kept.slice(read)
+          read = this.kept.length
+          if (Arr.isReadonlyArrayNonEmpty(next)) return Effect.succeed(next)
+          if (this.ended !== undefined) return finished(this.ended)
+          this.more ??= Latch.makeUnsafe(false)
+          return Effect.andThen(this.more.await, pull)
+        })
+        return pull
+      })
+    )
+  }
+}

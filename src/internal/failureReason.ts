@@ -4,15 +4,13 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { AgentBusy, AgentClosed } from "./agentError.ts"
-import * as FailureText from "./failureText.ts"
 import { InvalidContinuation } from "./continuation.ts"
+import * as FailureText from "./failureText.ts"
 import { InvalidInput } from "./invalidInput.ts"
-import { ProviderError } from "../ProviderError.ts"
 import { table } from "./limitTable.ts"
+import { ProviderError } from "../ProviderError.ts"
+import { AgentBusy, AgentClosed, SessionError, TaggedError } from "./errors.ts"
 import { Usage } from "../Usage.ts"
-import { SessionError } from "./sessionError.ts"
-import { TaggedError } from "./taggedError.ts"
 
 type Renamed = {
   readonly [N in keyof typeof table]: (typeof table)[N] extends { readonly formerly: string } ? N : never

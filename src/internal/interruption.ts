@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
-import type { SessionError } from "./sessionError.ts"
+import type { SessionError } from "./errors.ts"
 
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100

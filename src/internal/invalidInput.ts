@@ -9,7 +9,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import * as RunOptions from "../RunOptions.ts"
-import { TaggedError } from "./taggedError.ts"
+import { TaggedError } from "./errors.ts"
 
 /**
  * Options or messages are not valid, and nothing has begun.

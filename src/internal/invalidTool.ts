@@ -7,13 +7,13 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as DurationInput from "./durationInput.ts"
 import { shown } from "./invalidInput.ts"
-import { isObject, type JsonObject } from "./jsonCoercion.ts"
-import * as JsonReference from "./jsonReference.ts"
+import * as Json from "./json.ts"
+import { isObject, type JsonObject } from "./json.ts"
 import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
 import * as StandardParams from "./standardParams.ts"
+import { TaggedError } from "./errors.ts"
 import * as ToolName from "./toolName.ts"
-import { TaggedError } from "./taggedError.ts"
 
 /**
  * The definition of a tool cannot work.
@@ -217,7 +217,7 @@ const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
 
 /** The kind of value that a JSON Schema takes, in words, if it takes no object. `depth` ends circular references. */
 export const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): string | undefined => {
-  const schema = JsonReference.follow(root, at)
+  const schema = Json.follow(root, at)
   if (!isObject(schema) || depth > 16) return undefined
   const { allOf, anyOf, enum: values, oneOf, type } = schema
   const types = (Array.isArray(type) ? type : [type]).map((name) => String(name).toLowerCase()).filter(isType)

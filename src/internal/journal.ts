@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type { Record, RecordedEvent, Session } from "../Session.ts"
-import type { SessionError } from "./sessionError.ts"
+import type { SessionError } from "./errors.ts"
 
 const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
   RunStart: true,

@@ -5,7 +5,7 @@
  * with one change: only what began in an earlier piece is changed by its path.
  */
 import type * as Schema from "effect/Schema"
-import { maxDepth } from "./jsonDepth.ts"
+import { maxDepth } from "./json.ts"
 import { type Members, setMember } from "./jsonMembers.ts"
 import type { Change } from "./valueChange.ts"
 

@@ -3,15 +3,24 @@
  */
 import * as Effect from "effect/Effect"
 import type { OfTag } from "../AgentEvent.ts"
+import type { Interrupted } from "./interrupted.ts"
 import type { Journal } from "./journal.ts"
 import type * as Message from "../Message.ts"
-import type { Interrupted } from "./interrupted.ts"
-import type { Answer, OpenCall, OpenTurn, Question, QuestionAnswer } from "./openTurn.ts"
-import type { QuestionReply, Reply, Request, Suspended } from "./openTurn.ts"
-import type { CannotAnswer } from "./requestError.ts"
+import type {
+  Answer,
+  OpenCall,
+  OpenTurn,
+  Question,
+  QuestionAnswer,
+  QuestionReply,
+  Reply,
+  Request,
+  Suspended
+} from "./openTurn.ts"
 import { Requests } from "./requests.ts"
 import * as Resumption from "./resumption.ts"
 import type { RecordedEvent } from "../Session.ts"
+import type { CannotAnswer } from "./errors.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 
 /** An answer that no run emits. */

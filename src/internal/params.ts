@@ -7,11 +7,11 @@ import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
+import * as Json from "./json.ts"
+import { isObject, type JsonObject, maxFaults } from "./json.ts"
 import * as JsonSchema from "../JsonSchema.ts"
-import { isObject, type JsonObject, maxFaults } from "./jsonCoercion.ts"
-import * as JsonReference from "./jsonReference.ts"
 import * as StandardParams from "./standardParams.ts"
-import { TaggedError } from "./taggedError.ts"
+import { TaggedError } from "./errors.ts"
 
 /**
  * The arguments of a call do not match the params of its tool.
@@ -132,7 +132,7 @@ type Document = ReturnType<typeof Schema.toJsonSchemaDocument>
 /** Puts the root in place of its reference, and definitions beside it. */
 const inOne = ({ definitions, schema }: Document): JsonObject => {
   const $defs = toJson(definitions)
-  const root = JsonReference.follow({ $defs }, toJson(schema))
+  const root = Json.follow({ $defs }, toJson(schema))
   if (!isObject(root)) return anyValue
   const isReferred = JSON.stringify($defs).includes(JSON.stringify({ $ref: schema["$ref"] }).slice(1, -1))
   // The definition of the root is left out, unless something within refers to it.

@@ -2,7 +2,7 @@
  * The changes of the arguments and of the typed output of one answer, while it streams.
  */
 import type { OfTag } from "../AgentEvent.ts"
-import { isObject } from "./jsonCoercion.ts"
+import { isObject } from "./json.ts"
 import { JsonPieces } from "./jsonPieces.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Output } from "./output.ts"

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
-import { TaggedError } from "./taggedError.ts"
+import { TaggedError } from "./errors.ts"
 
 /**
  * The call that a plain function runs for.

@@ -5,21 +5,20 @@
  * A request follows at once without the thinking, the images or the files that a refusal names. After a refusal for which that is no
  * remedy the run guesses, in steps of one request each.
  */
-import * as LeftOut from "./leftOut.ts"
-import { toolCalls } from "../Message.ts"
-import type { Assistant, LeftOut as Entry, Message, MessageId, ModelMessage } from "../Message.ts"
+import { memoize } from "effect/Function"
+import * as Message from "../Message.ts"
 import type { Adjustment } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { InvalidRequest, ProviderError, Reason } from "../ProviderError.ts"
 import * as Transcript from "../Transcript.ts"
 
-type Kind = Entry["kind"]
+type Kind = Message.LeftOut["kind"]
 
 /** The content that a request leaves out on suspicion. */
 interface Guess {
-  readonly entries: ReadonlyArray<Entry>
+  readonly entries: ReadonlyArray<Message.LeftOut>
   /** Messages that are left out as a whole. */
-  readonly messages: ReadonlyArray<MessageId>
+  readonly messages: ReadonlyArray<Message.MessageId>
 }
 
 export class Recovery {
@@ -29,18 +28,18 @@ export class Recovery {
   asked: ModelRequest | undefined
   /** Whether a shorter conversation is no remedy, so that a guess may leave out more than content that few conversations need. */
   isFinal = false
-  private known: ReadonlyArray<Entry> = []
+  private known: ReadonlyArray<Message.LeftOut> = []
   private guess: Guess = { entries: [], messages: [] }
   private readonly tried = new Set<unknown>()
   /** The first refusal for which there are guesses. */
   private unexplained: ProviderError | undefined
 
   /** The request without what its provider has refused. */
-  request(request: ModelRequest, transcript: ReadonlyArray<Message>): ModelRequest {
+  request(request: ModelRequest, transcript: ReadonlyArray<Message.Message>): ModelRequest {
     this.asked = request
     const hidden = new Set(this.guess.messages)
     const shown = hidden.size === 0 ? request.messages : request.messages.filter(({ id }) => !hidden.has(id))
-    const { adjusted, messages } = LeftOut.without({ ...request, messages: shown }, transcript, [
+    const { adjusted, messages } = without({ ...request, messages: shown }, transcript, [
       ...this.known,
       ...this.guess.entries
     ])
@@ -49,16 +48,16 @@ export class Recovery {
   }
 
   /** Whether to ask again after an error, with less of the conversation. */
-  after({ provider, reason }: ProviderError, transcript: ReadonlyArray<Message>): boolean {
+  after({ provider, reason }: ProviderError, transcript: ReadonlyArray<Message.Message>): boolean {
     const { asked } = this
     if (asked === undefined) return false
-    const entry = ([kind, since]: Suspect): Entry => ({
+    const entry = ([kind, since]: Suspect): Message.LeftOut => ({
       kind,
       model: asked.model,
       ...(since === undefined ? {} : { since }),
       reason: `${provider} refused it, ${JSON.stringify(reason.detail.slice(0, 200))}`
     })
-    const { messages } = LeftOut.without(asked, transcript, this.known)
+    const { messages } = without(asked, transcript, this.known)
     const conversation = new Conversation({ ...asked, messages }, transcript)
     const named = conversation.refused(reason)
     if (named.length > 0 && this.isFirst(named.includes("thinking") ? "thinking" : "media")) {
@@ -86,7 +85,7 @@ export class Recovery {
   }
 
   /** The members of the answer that later requests go by. A guess counts if it was right. */
-  kept(isAnswered: boolean): Partial<Pick<Assistant, "leftOut" | "refused">> {
+  kept(isAnswered: boolean): Partial<Pick<Message.Assistant, "leftOut" | "refused">> {
     const leftOut = isAnswered ? [...this.known, ...this.guess.entries] : this.known
     const refused = isAnswered ? this.guess.messages : []
     return {
@@ -99,13 +98,13 @@ export class Recovery {
 const media: ReadonlyArray<Kind> = ["image", "file"]
 
 /** Content that a guess leaves out: a kind, and the first message whose content it is. Default: the first of the transcript. */
-type Suspect = readonly [kind: Kind, since: MessageId | undefined]
+type Suspect = readonly [kind: Kind, since: Message.MessageId | undefined]
 
 /** Chooses the content of a conversation that a guess leaves out: nothing if it is of no use there. */
 type Step = (conversation: Conversation) => {
   readonly kinds?: ReadonlyArray<Suspect>
   /** Messages that are left out as a whole. */
-  readonly messages?: ReadonlyArray<MessageId>
+  readonly messages?: ReadonlyArray<Message.MessageId>
 }
 
 /** First those that cost a conversation least. */
@@ -132,14 +131,14 @@ const stepsAfter = (reason: Reason, isFinal: boolean): ReadonlyArray<Step> => {
 
 /** A request that was refused, and where it came from. */
 class Conversation {
-  private readonly sent: ReadonlyArray<ModelMessage>
-  private readonly transcript: ReadonlyArray<Message>
+  private readonly sent: ReadonlyArray<Message.ModelMessage>
+  private readonly transcript: ReadonlyArray<Message.Message>
   /** The last answer and the messages after it. */
-  private readonly news: ReadonlyArray<Message>
+  private readonly news: ReadonlyArray<Message.Message>
   /** Whether the model has answered the messages before. */
   readonly isKnown: boolean
 
-  constructor({ messages, model }: ModelRequest, transcript: ReadonlyArray<Message>) {
+  constructor({ messages, model }: ModelRequest, transcript: ReadonlyArray<Message.Message>) {
     this.sent = messages
     this.transcript = transcript
     const last = transcript.findLastIndex(
@@ -153,7 +152,7 @@ class Conversation {
   }
 
   private has(kind: Kind): boolean {
-    return this.sent.some((message) => LeftOut.has(message, kind))
+    return this.sent.some((message) => has(message, kind))
   }
 
   all(kinds: ReadonlyArray<Kind>): ReadonlyArray<Suspect> {
@@ -172,9 +171,9 @@ class Conversation {
   }
 
   /** The last answer, if the model has read the messages before it and those from there on have content of the kind. */
-  since(kind: Kind): MessageId | undefined {
+  since(kind: Kind): Message.MessageId | undefined {
     const ids = new Set(this.news.map(({ id }) => id))
-    const isNew = this.sent.some((message) => ids.has(message.id) && LeftOut.has(message, kind))
+    const isNew = this.sent.some((message) => ids.has(message.id) && has(message, kind))
     return this.isKnown && isNew ? this.news[0]?.id : undefined
   }
 
@@ -185,7 +184,7 @@ class Conversation {
   }
 
   /** The messages of the user in requests that failed, without those of the last prompt. */
-  get failedBefore(): ReadonlyArray<MessageId> {
+  get failedBefore(): ReadonlyArray<Message.MessageId> {
     const failed = this.news.slice(0, this.news.findLastIndex(({ role }) => role === "assistant") + 1)
     return failed.flatMap(({ id, role }) => (role === "user" ? [id] : []))
   }
@@ -205,8 +204,8 @@ class Conversation {
 }
 
 /** Whether a message ended a run. */
-const isEnd = (message: Message): boolean =>
-  message.role === "assistant" && (Transcript.isFailed(message) || toolCalls(message).length === 0)
+const isEnd = (message: Message.Message): boolean =>
+  message.role === "assistant" && (Transcript.isFailed(message) || Message.toolCalls(message).length === 0)
 
 /** Statuses of a refusal of content. */
 const statuses: ReadonlySet<number | undefined> = new Set([400, 413, 415, 422])
@@ -218,3 +217,198 @@ export const isOfContent = (reason: Reason): reason is InvalidRequest =>
 
 /** Whether the body of a request was too large, for which images and files are a likelier cause than words. */
 const isTooLarge = (reason: Reason): boolean => reason._tag === "ContextOverflow" && reason.status === 413
+
+// ───────────────────────── Parts that are left out
+
+export type Media = Message.Image | Message.File
+type PartKind = Message.LeftOut["kind"]
+
+/** A message without what is left out of it: itself, if that is nothing. */
+export interface Replaced {
+  readonly message: Message.ModelMessage
+  readonly left: ReadonlyArray<{ readonly kind: PartKind; readonly reason: string }>
+}
+
+type Replace = (message: Message.ModelMessage) => Replaced
+
+/** The images and files that a message brings to the model. */
+export const mediaIn = (message: Message.ModelMessage): ReadonlyArray<Media> =>
+  message.role === "assistant"
+    ? []
+    : message.content.flatMap((block): ReadonlyArray<Media> => (block.type === "text" ? [] : [block]))
+
+/** The media type, `undefined` if only the file says it. */
+export const mediaType = ({ source }: Media): string | undefined =>
+  "mediaType" in source
+    ? source.mediaType
+    : "url" in source
+      ? /^data:([^;,]+)/.exec(source.url)?.[1]
+      : undefined
+
+const noteOn = (media: Media, reason: string): string => {
+  const name = media.type === "file" && media.name !== undefined ? ` ${JSON.stringify(media.name)}` : ""
+  const type = mediaType(media)
+  const what = `${media.type === "image" ? "An image" : "A file"}${name}${type === undefined ? "" : ` (${type})`}`
+  return `[${what} is left out here: ${reason}.]`
+}
+
+/**
+ * Makes a function that puts a note in place of the images and files for which `refusal` returns a reason, behind the text before it.
+ * It returns the same object each time, so that an encoding can be cached.
+ */
+export const replacing = (refusal: (media: Media) => string | undefined): Replace =>
+  memoize((message) => {
+    const left: Array<Replaced["left"][number]> = []
+    const noted = <Block extends Message.Text | Media>(
+      content: ReadonlyArray<Block>
+    ): ReadonlyArray<Block | Message.Text> => {
+      const blocks: Array<Block | Message.Text> = []
+      for (const block of content) {
+        const reason = block.type === "text" ? undefined : refusal(block)
+        if (block.type === "text" || reason === undefined) blocks.push(block)
+        else {
+          left.push({ kind: block.type, reason })
+          const last = blocks.at(-1)
+          const text = last?.type === "text" ? [last.text, noteOn(block, reason)] : [noteOn(block, reason)]
+          blocks.splice(last?.type === "text" ? -1 : blocks.length, 1, {
+            type: "text",
+            text: text.join("\n\n")
+          })
+        }
+      }
+      return blocks
+    }
+    const replaced = (): Message.ModelMessage => {
+      switch (message.role) {
+        case "user":
+          return { ...message, content: noted(message.content) }
+        case "toolResult":
+          return { ...message, content: noted(message.content) }
+        case "assistant":
+          return message
+      }
+    }
+    const made = replaced()
+    return { message: left.length === 0 ? message : made, left }
+  })
+
+/** Leaves out more of a message. */
+export const again = (replaced: Replaced, replace: Replace): Replaced => {
+  const { left, message } = replace(replaced.message)
+  return message === replaced.message ? replaced : { message, left: [...replaced.left, ...left] }
+}
+
+/** Reports what is left out: each kind once for each reason. */
+export const report = (replaced: ReadonlyArray<Replaced>): ReadonlyArray<Adjustment> => {
+  const counts = new Map<string, { readonly kind: string; readonly reason: string; count: number }>()
+  for (const { kind, reason } of replaced.flatMap(({ left }) => left)) {
+    const key = `${kind} ${reason}`
+    const known = counts.get(key) ?? { kind, reason, count: 0 }
+    known.count++
+    counts.set(key, known)
+  }
+  return [...counts.values()].map(({ count, kind, reason }) => ({
+    option: kind,
+    asked: kind === "thinking" ? `of ${plural(count, "answer")}` : plural(count, kind),
+    sent: null,
+    reason: `${reason}.`
+  }))
+}
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+// ───────────────────────── What a provider has refused
+
+/** Whether a message has something of a kind that requests can leave out. */
+export const has = (message: Message.ModelMessage, kind: PartKind): boolean =>
+  kind === "image" || kind === "file"
+    ? mediaIn(message).some(({ type }) => type === kind)
+    : kind === "result"
+      ? message.role === "toolResult"
+      : message.role === "assistant" && (kind === "answer" || message.content.some(isVendors))
+
+/** Whether a block is thinking, or has data that only its vendor reads, such as a signature. */
+const isVendors = (block: Message.Assistant["content"][number]): boolean =>
+  block.type === "thinking" || block.opaque !== undefined
+
+/** Leaves out what an entry names. */
+const replacerOf = memoize(({ kind, reason }: Message.LeftOut): Replace => {
+  if (kind === "image" || kind === "file")
+    return replacing(({ type }) => (type === kind ? reason : undefined))
+  return memoize((message) => ({
+    message: message.role === "user" ? message : changes[kind](message),
+    left: has(message, kind) ? [{ kind, reason }] : []
+  }))
+})
+
+type Change = (message: Message.Assistant | Message.ToolResult) => Message.ModelMessage
+
+/** The notes have no words of the vendor, which may quote what it refused. */
+const changes: Readonly<Record<Exclude<PartKind, Media["type"]>, Change>> = {
+  thinking: (message) =>
+    message.role === "assistant" && has(message, "thinking") ? withoutThinking(message) : message,
+  result: (message) =>
+    message.role === "assistant"
+      ? { ...message, content: message.content.map(withoutArguments) }
+      : { ...message, content: [note("The result of this call is left out, and so are its arguments")] },
+  answer: (message) =>
+    message.role === "assistant"
+      ? { ...message, content: [note("This answer is left out")], vendor: {} }
+      : asUser(message)
+}
+
+/** A result without its call. */
+const asUser = ({ content, id, timestamp }: Message.ToolResult): Message.User => ({
+  role: "user",
+  id,
+  content: [Message.text("[The result of a call:]"), ...content],
+  timestamp
+})
+
+const note = (what: string): Message.Text => Message.text(`[${what}: the provider refused it.]`)
+
+const withoutArguments = (block: Message.Assistant["content"][number]) =>
+  block.type === "toolCall" ? { ...block, rawArguments: "{}", params: {} } : block
+
+/** A signature may stand on any block: nothing that only the vendor reads goes back to it. */
+const withoutThinking = (message: Message.Assistant): Message.Assistant => ({
+  ...message,
+  content: message.content.flatMap((block) => {
+    if (block.type === "thinking") return []
+    const { opaque: _, ...rest } = block
+    return [rest]
+  })
+})
+
+/**
+ * The messages of a request without what the provider of its model has refused: by the answers of the transcript, and by `entries` of
+ * the call that is made now.
+ */
+export const without = (
+  { messages, model }: { readonly messages: ReadonlyArray<Message.ModelMessage>; readonly model: string },
+  transcript: ReadonlyArray<Message.Message>,
+  entries: ReadonlyArray<Message.LeftOut>
+): {
+  readonly messages: ReadonlyArray<Message.ModelMessage>
+  readonly adjusted: ReadonlyArray<Adjustment>
+} => {
+  const known = transcript.flatMap((message, end) =>
+    message.role === "assistant"
+      ? // A server that refuses the thinking of earlier answers would refuse that of later ones too.
+        (message.leftOut ?? []).map((entry) => ({ entry, end: entry.kind === "thinking" ? Infinity : end }))
+      : []
+  )
+  const all = [...known, ...entries.map((entry) => ({ entry, end: transcript.length }))].filter(
+    ({ entry }) => entry.model === model
+  )
+  if (all.length === 0) return { messages, adjusted: [] }
+  const places = new Map(transcript.map(({ id }, place) => [id, place]))
+  // A message that a hook or a compaction made has no place, and is older than the answers.
+  const placeOf = (id: Message.MessageId | undefined) => (id === undefined ? -1 : (places.get(id) ?? -1))
+  const replaced = messages.map((message) =>
+    all
+      .filter(({ end, entry }) => placeOf(message.id) >= placeOf(entry.since) && placeOf(message.id) < end)
+      .reduce<Replaced>((each, { entry }) => again(each, replacerOf(entry)), { message, left: [] })
+  )
+  return { messages: replaced.map(({ message }) => message), adjusted: report(replaced) }
+}

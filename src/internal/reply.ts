@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { AnswerSize } from "./answerSize.ts"
 import * as Budget from "./budget.ts"
+import * as Compactions from "./compactions.ts"
 import * as Failure from "./failureReason.ts"
 import { attempt, type Stop } from "./interruption.ts"
 import * as Message from "../Message.ts"
@@ -17,10 +18,9 @@ import type { ModelRequest } from "../Provider.ts"
 import { ContextOverflow, ProviderError } from "../ProviderError.ts"
 import { type Part, Partials } from "./partials.ts"
 import { Recovery } from "./recovery.ts"
-import * as Refusals from "./refusals.ts"
 import type { Run } from "./run.ts"
-import { monotonicMillis } from "./stopwatch.ts"
 import * as Spans from "./spans.ts"
+import { monotonicMillis } from "./stopwatch.ts"
 import type { Attempt } from "./telemetry.ts"
 import type { Usage } from "../Usage.ts"
 
@@ -272,7 +272,7 @@ export class Reply {
     return {
       stopReason: "error",
       errorMessage: error.message,
-      ...(isRefused ? { refused: Refusals.news(this.run.messages) } : {})
+      ...(isRefused ? { refused: Compactions.news(this.run.messages) } : {})
     }
   }
 

@@ -9,10 +9,17 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as JsonSchema from "../JsonSchema.ts"
 import { type Assistant, toolCalls } from "../Message.ts"
-import type { Answer, OpenTurn, Question, QuestionAnswer, Request } from "./openTurn.ts"
-import { QuestionReply, Reply } from "./openTurn.ts"
+import {
+  type Answer,
+  type OpenTurn,
+  type Question,
+  type QuestionAnswer,
+  QuestionReply,
+  Reply,
+  type Request
+} from "./openTurn.ts"
+import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./errors.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
-import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./requestError.ts"
 
 /** A request, until its call has ended, and its answer. */
 export interface Open<R, A> {

@@ -12,38 +12,38 @@ import * as Exit from "effect/Exit"
 import { type AgentEvent, areDeltas, type Body, type OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
 import * as Budget from "./budget.ts"
-import * as ContextManager from "../ContextManager.ts"
+import { Tally } from "./budget.ts"
+import * as Refusals from "./compactions.ts"
 import type { Compactions } from "./compactions.ts"
+import * as ContextManager from "../ContextManager.ts"
 import type { Audience } from "./delivery.ts"
 import { callersOf, Events } from "./events.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
-import { HookManager } from "../HookManager.ts"
 import { RunHooks } from "./hookCalls.ts"
+import { HookManager } from "../HookManager.ts"
 import * as HostedCall from "./hostedCall.ts"
-import { attempt, Control } from "./interruption.ts"
-import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Interrupted } from "./interrupted.ts"
+import { attempt, Control } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
+import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import { ModelGuard } from "../ModelGuard.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import * as Prices from "../Prices.ts"
 import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
-import * as Refusals from "./refusals.ts"
 import { Repetition } from "./repetition.ts"
-import * as Options from "../RunOptions.ts"
 import { ResultLimit } from "../ResultLimit.ts"
+import * as Options from "../RunOptions.ts"
 import * as Report from "../RunReport.ts"
-import { Tally } from "./tally.ts"
 import type { Task } from "./task.ts"
 import { Team } from "./team.ts"
-import { Waiting } from "./waiting.ts"
 import * as Tool from "../Tool.ts"
 import { find } from "./toolName.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
 import type { Usage } from "../Usage.ts"
+import { Waiting } from "./waiting.ts"
 
 /** The services of a run. */
 export type Services = Provider | ToolRegistry
@@ -390,8 +390,8 @@ export class Run {
   }
 
   /** The messages that requests may have, and the compaction that they start from. */
-  get conversation(): ReturnType<typeof Refusals.without> {
-    return Refusals.without({ messages: this.messages, compaction: this.compactions.current })
+  get conversation(): ReturnType<typeof Refusals.withoutRefused> {
+    return Refusals.withoutRefused({ messages: this.messages, compaction: this.compactions.current })
   }
 
   get turnInput(): Hook.TurnInput {

@@ -10,7 +10,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 import * as FailureText from "./failureText.ts"
-import { isObject, type JsonObject } from "./jsonCoercion.ts"
+import { isObject, type JsonObject } from "./json.ts"
 
 export const is = (params: unknown): params is StandardSchemaV1<any, any> =>
   Predicate.hasProperty(params, "~standard")

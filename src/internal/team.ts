@@ -3,7 +3,7 @@
  */
 import type { ToolOutput } from "../AgentEvent.ts"
 import type { HookManager } from "../HookManager.ts"
-import { isObject } from "./jsonCoercion.ts"
+import { isObject } from "./json.ts"
 import type { Message, MessageId, ToolCall } from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { HandedOff } from "../Session.ts"

@@ -9,18 +9,20 @@ import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import type * as Tracer from "effect/Tracer"
 import type { Phase } from "../AgentEvent.ts"
 import * as Inspection from "./inspection.ts"
-import { type Message, type StopReason, textOf, type ToolCall } from "../Message.ts"
+import * as JsonText from "./jsonText.ts"
+import * as Message from "../Message.ts"
 import type { ModelEvent, Reply } from "../ModelEvent.ts"
-import type { ModelRequest } from "../Provider.ts"
+import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import { ProviderError } from "../ProviderError.ts"
 import type { Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 import type { RunResult } from "../RunResult.ts"
-import * as Content from "./telemetryContent.ts"
 import type * as Tool from "../Tool.ts"
 import type { Outcome } from "./toolOutcome.ts"
 import type { Usage } from "../Usage.ts"
@@ -50,9 +52,9 @@ export interface Work<in A, in E> {
 export const runLogs = (runId: string) => ({ "effect_agent.run.id": runId })
 
 /** Annotates the logs of a tool call. */
-export const toolLogs = ({ id }: ToolCall) => ({ "gen_ai.tool.call.id": id })
+export const toolLogs = ({ id }: Message.ToolCall) => ({ "gen_ai.tool.call.id": id })
 
-export const ofRun = (run: Run, prompts: ReadonlyArray<Message>): Work<RunResult, RunFailed> => {
+export const ofRun = (run: Run, prompts: ReadonlyArray<Message.Message>): Work<RunResult, RunFailed> => {
   const { agent, model, modelOptions = {}, system } = run.options
   return {
     span: agent === undefined ? "invoke_agent" : `invoke_agent ${agent.name}`,
@@ -71,7 +73,7 @@ export const ofRun = (run: Run, prompts: ReadonlyArray<Message>): Work<RunResult
         ...runAttributes(run),
         ...requestAttributes(modelOptions),
         ...answerAttributes(message?.stopReason, usage),
-        ...(isCaptured && Content.attributes({ system, messages: prompts, answer: message }))
+        ...(isCaptured && attributes({ system, messages: prompts, answer: message }))
       }
     },
     time: metrics.runTime,
@@ -110,8 +112,7 @@ export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Wo
       ...runAttributes(run),
       ...requestAttributes(request.options),
       ...answerAttributes(finish?.stopReason, answer.usageOf(exit)),
-      ...(isCaptured &&
-        Content.attributes({ ...request, answer: { content, stopReason: finish?.stopReason } }))
+      ...(isCaptured && attributes({ ...request, answer: { content, stopReason: finish?.stopReason } }))
     }
   },
   time: metrics.modelTime,
@@ -144,7 +145,7 @@ const callDimensions = (
 }
 
 /** Providers may report a failure as the reason why the answer ended. */
-const ofStop = (stopReason: StopReason | undefined): Verdict =>
+const ofStop = (stopReason: Message.StopReason | undefined): Verdict =>
   stopReason === "error" || stopReason === "aborted"
     ? failed("ServerError", "The provider ended its answer with an error")
     : good
@@ -174,7 +175,7 @@ export const phase = (phase: Phase, turn: number | undefined) => ({
 /** `tool` is `undefined` if the run has none of that name. */
 export const ofToolCall = (
   run: Run,
-  call: ToolCall,
+  call: Message.ToolCall,
   tool: Tool.Any | undefined,
   input: unknown
 ): Work<Outcome, never> => {
@@ -203,8 +204,8 @@ export const ofToolCall = (
       "effect_agent.tool.trust": Exit.isSuccess(exit) ? exit.value.output.trust : undefined,
       ...runAttributes(run),
       ...(isCaptured && {
-        "gen_ai.tool.call.arguments": Content.json(input),
-        "gen_ai.tool.call.result": Exit.isSuccess(exit) ? textOf(exit.value.output) : undefined
+        "gen_ai.tool.call.arguments": json(input),
+        "gen_ai.tool.call.result": Exit.isSuccess(exit) ? Message.textOf(exit.value.output) : undefined
       })
     }),
     time: metrics.toolTime
@@ -245,8 +246,11 @@ const requestAttributes = ({ maxTokens, output, stop, temperature, topP }: Model
   "gen_ai.output.type": output && "json"
 })
 
-const answerAttributes = (stopReason: StopReason | undefined, usage: Usage | undefined): Attributes => ({
-  "gen_ai.response.finish_reasons": stopReason && [Content.finishReason(stopReason)],
+const answerAttributes = (
+  stopReason: Message.StopReason | undefined,
+  usage: Usage | undefined
+): Attributes => ({
+  "gen_ai.response.finish_reasons": stopReason && [finishReason(stopReason)],
   "gen_ai.usage.input_tokens": usage?.input,
   "gen_ai.usage.output_tokens": usage?.output,
   "gen_ai.usage.cache_read.input_tokens": usage?.cacheRead,
@@ -320,3 +324,108 @@ const metrics = {
   toolCalls: histogram("gen_ai.invoke_agent.tool_calls", "Tool calls", "{tool_call}", counts),
   toolTime: histogram("gen_ai.execute_tool.duration", "Time of tool calls", "s", short)
 }
+
+// ───────────────────────── Content
+
+/** A request, and its answer as far as it came. */
+interface Exchange {
+  readonly system?: string | undefined
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly tools?: ReadonlyArray<ToolDefinition>
+  readonly answer:
+    | (Pick<Message.Assistant, "content"> & { readonly stopReason: Message.StopReason | undefined })
+    | undefined
+}
+
+export const attributes = ({ answer, messages, system, tools = [] }: Exchange) => ({
+  "gen_ai.system_instructions": system && json([{ type: "text", content: system }]),
+  "gen_ai.input.messages": json(messages.filter((message) => message.role !== "custom").map(messageOf)),
+  "gen_ai.tool.definitions":
+    tools.length > 0 ? json(tools.map((tool) => ({ type: "function", ...tool }))) : undefined,
+  "gen_ai.output.messages":
+    answer &&
+    json([
+      { ...answerOf(answer.content), finish_reason: answer.stopReason && finishReason(answer.stopReason) }
+    ])
+})
+
+/** A value as JSON; `undefined` for one that is not JSON. */
+export const json = (value: unknown): string | undefined => Result.getOrUndefined(JsonText.of(value))
+
+export const finishReason = (stopReason: Message.StopReason): string =>
+  finishReasons[stopReason] ?? stopReason
+
+const finishReasons: Partial<Record<Message.StopReason, string>> = {
+  toolUse: "tool_call",
+  contentFilter: "content_filter"
+}
+
+const messageOf = (message: Message.ModelMessage) => {
+  switch (message.role) {
+    case "user":
+      return { role: message.from ?? "user", parts: message.content.flatMap(partsOf) }
+    case "assistant":
+      return answerOf(message.content)
+    case "toolResult":
+      return {
+        role: "tool",
+        parts: [{ type: "tool_call_response", id: message.toolCallId, response: Message.textOf(message) }]
+      }
+  }
+}
+
+// An answer that streams may have no block yet at an index.
+const answerOf = (content: Message.Assistant["content"]) => ({
+  role: "assistant",
+  parts: content.filter((block) => block !== undefined).flatMap(partsOf)
+})
+
+type Block = (Message.User | Message.Assistant)["content"][number]
+
+const partsOf = (block: Block): ReadonlyArray<object> =>
+  block.type === "hostedTool" ? hostedOf(block) : [partOf(block)]
+
+const partOf = (block: Exclude<Block, Message.HostedTool>): object => {
+  switch (block.type) {
+    case "text":
+      return { type: "text", content: block.text }
+    case "thinking":
+      return { type: "reasoning", content: block.text }
+    case "toolCall":
+      return {
+        type: "tool_call",
+        id: block.id,
+        name: block.name,
+        arguments: block.params ?? block.rawArguments
+      }
+    case "image":
+    case "file":
+    case "media":
+      return mediaOf(block)
+    case "source":
+      return Struct.omit(block, ["opaque"])
+  }
+}
+
+/** The conventions have a part for the call, and one for its result. */
+const hostedOf = ({ id, name, params, result }: Message.HostedTool): ReadonlyArray<object> => [
+  ...(params === undefined && result !== undefined
+    ? []
+    : [{ type: "server_tool_call", id, name, server_tool_call: { type: name, arguments: params } }]),
+  ...(result === undefined
+    ? []
+    : [
+        { type: "server_tool_call_response", id, server_tool_call_response: { type: name, response: result } }
+      ])
+]
+
+const mediaOf = ({ source, type }: Message.Image | Message.File | Message.Media): object => {
+  const mime_type = "mediaType" in source ? source.mediaType : undefined
+  const modality = type === "image" ? "image" : modalityOf(mime_type)
+  if ("fileId" in source) return { type: "file", modality, file_id: source.fileId }
+  return "data" in source || source.url.startsWith("data:")
+    ? { type: "blob", modality, mime_type, content: "" }
+    : { type: "uri", modality, mime_type, uri: source.url }
+}
+
+const modalityOf = (mediaType = ""): string => /^(image|audio|video)(?=\/)/.exec(mediaType)?.[0] ?? "document"

@@ -1,7 +1,6 @@
 /**
  * One tool call from its guards to its outcome: executed in time, halted when the run is stopped, reviewed by its hooks.
  */
-import type { BackgroundCall } from "./background.ts"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -9,6 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import type * as Semaphore from "effect/Semaphore"
+import type { ToolOutput } from "../AgentEvent.ts"
+import type { BackgroundCall } from "./background.ts"
+import { Batch } from "./batch.ts"
 import * as Consent from "./consent.ts"
 import { quoted } from "./failureText.ts"
 import * as Gate from "./gate.ts"
@@ -16,18 +18,15 @@ import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
 import * as Limits from "./limits.ts"
 import * as LostCall from "./lostCall.ts"
-import * as Spans from "./spans.ts"
 import type { ToolCall } from "../Message.ts"
-import * as MidCallQuestion from "./midCallQuestion.ts"
-import type { ToolOutput } from "../AgentEvent.ts"
-import * as Tool from "../Tool.ts"
-import { Batch } from "./batch.ts"
-import { idempotencyKey } from "./toolRun.ts"
-import * as ToolOutcome from "./toolOutcome.ts"
 import type { OpenCall } from "./openTurn.ts"
-import * as Output from "./toolOutput.ts"
 import type { Run } from "./run.ts"
+import * as Spans from "./spans.ts"
+import * as Tool from "../Tool.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
+import * as Output from "./toolOutput.ts"
 import type * as Registry from "../ToolRegistry.ts"
+import { idempotencyKey } from "./toolRun.ts"
 
 type Outcome = ToolOutcome.Outcome
 
@@ -302,7 +301,7 @@ const contextOf = (
     ...(events.path === undefined ? {} : { path: events.path }),
     turn: batch.beside?.turn ?? turn,
     ...(answer === undefined ? {} : { answer }),
-    ask: (question) => MidCallQuestion.ask(batch, call, question),
+    ask: (question) => Consent.askMidCall(batch, call, question),
     refuses: (media) => provider.refuses?.(asked, media),
     ...(batch.beside === undefined ? {} : { background: batch.beside.leave }),
     progress

@@ -5,10 +5,9 @@
  * and 200 to anything. `vendorErrors` knows what codes and words mean.
  */
 import type * as Duration from "effect/Duration"
+import * as Json from "./json.ts"
 import * as Reasons from "../ProviderError.ts"
 import type { Reason } from "../ProviderError.ts"
-import * as Json from "./json.ts"
-import * as JsonDepth from "./jsonDepth.ts"
 import * as RetryAfter from "./retryAfter.ts"
 import * as Errors from "./vendorErrors.ts"
 import * as Wording from "./wording.ts"
@@ -32,7 +31,7 @@ export interface Refusal {
 /** The reason of an error response. */
 export const ofResponse = (refusal: Refusal): Reason => {
   const { advice, body, headers, model = "", now, status, words } = refusal
-  const json = JsonDepth.parse(body)
+  const json = Json.parse(body)
   const unread = json === undefined && body !== "" ? [words, body].filter(isText).join(": ") : (words ?? body)
   const report = readReport(json, unread, nameOf(headers["x-amzn-errortype"]))
   const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? report.requestId
@@ -51,7 +50,7 @@ export const inBand = (event: Json.Json | undefined, data: string, model: string
   reportsFailure(event) ? ofEvent(event, data, model) : undefined
 
 /** The failure in data of any shape that stand for an error, such as those of an event with that name. */
-export const ofErrorEvent = (data: string, model = ""): Reason => ofEvent(JsonDepth.parse(data), data, model)
+export const ofErrorEvent = (data: string, model = ""): Reason => ofEvent(Json.parse(data), data, model)
 
 /**
  * The failure in words that stand for an error: a status or JSON may be among them, or they are the message of a `ProviderError`, as
@@ -82,7 +81,7 @@ export const inText = (text: string, model: string): Reason | undefined => {
 }
 
 /** The JSON at the end of a text. */
-const jsonIn = (text: string) => JsonDepth.parse(text.replace(/^[^{[]*/, ""))
+const jsonIn = (text: string) => Json.parse(text.replace(/^[^{[]*/, ""))
 
 const isText = (text: string | undefined): text is string => text !== undefined
 

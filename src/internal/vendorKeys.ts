@@ -22,3 +22,18 @@ export const cutOut = (text: string): string => text.replace(anywhere, redacted)
 
 /** Whether a text looks like a key from its start on. */
 export const is = (text: string): boolean => whole.test(text)
+
+// ───────────────────────── Headers
+
+type Headers = Readonly<Record<string, string>>
+
+/** Returns the headers by names in lower case, without those that may be secret. */
+export const shown = (headers: Headers | undefined): Headers =>
+  Object.fromEntries(
+    Object.entries(headers ?? {}).flatMap(([name, value]) =>
+      secret.test(name) ? [] : [[name.toLowerCase(), cutOut(value)]]
+    )
+  )
+
+// Headers of rate limits speak of tokens.
+const secret = /cookie|authori[sz]ation|authenticat|api[-_]?key|token(?!s)|secret|session|csrf/i

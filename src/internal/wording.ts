@@ -1,5 +1,5 @@
 /** Bounds the text of a server, which may be megabytes long. */
-import * as JsonDepth from "./jsonDepth.ts"
+import * as Json from "./json.ts"
 
 /**
  * The first 4,096 characters of a message. Only these are searched with patterns, which may take quadratic
@@ -31,7 +31,7 @@ const whole = (text: string): string => text.replace(/\ufffd+$/, "")
  */
 export const shortened = (data: string): string => {
   if (data.length <= maxData) return data
-  const json = JsonDepth.parse(data)
+  const json = Json.parse(data)
   const short = json === undefined ? data : JSON.stringify(json, (_, value: unknown) => brief(value))
   return short.slice(0, maxData)
 }

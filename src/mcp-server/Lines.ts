@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import * as JsonDepth from "../internal/jsonDepth.ts"
+import * as Json from "../internal/json.ts"
 
 /** Leaves out lines of stdin that are not JSON, or nest too deep, and logs that. */
 export const layer: Layer.Layer<Stdio.Stdio, never, Stdio.Stdio> = Layer.effect(
@@ -17,7 +17,7 @@ export const layer: Layer.Layer<Stdio.Stdio, never, Stdio.Stdio> = Layer.effect(
       Stream.splitLines,
       Stream.filter((line) => line.trim() !== ""),
       Stream.filterEffect((line) =>
-        JsonDepth.parse(line) !== undefined
+        Json.parse(line) !== undefined
           ? Effect.succeed(true)
           : Effect.as(Effect.logWarning("A line of stdin is no JSON, or nests too deep"), false)
       ),

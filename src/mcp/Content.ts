@@ -3,9 +3,9 @@
  */
 import type * as Official from "@modelcontextprotocol/client"
 import * as Schema from "effect/Schema"
-import * as PortedResult from "../internal/portedResult.ts"
 import * as Message from "../Message.ts"
 import * as Tool from "../Tool.ts"
+import * as Output from "../internal/toolOutput.ts"
 
 type Block = Message.Text | Message.Image
 
@@ -25,8 +25,8 @@ export const outputOf = (result: Official.CallToolResult): Tool.ToolOutput => {
 export const isJson = Schema.is(Schema.Json)
 
 export const blockOf = (block: Official.ContentBlock): Block =>
-  PortedResult.blockOf(block) ?? Message.text(JSON.stringify(block))
+  Output.blockOf(block) ?? Message.text(JSON.stringify(block))
 
 /** A resource: text and images as they are, other bytes by their size. */
 export const resourceOf = (resource: Official.TextResourceContents | Official.BlobResourceContents): Block =>
-  PortedResult.resourceOf(resource) ?? Message.text(JSON.stringify(resource))
+  Output.resourceOf(resource) ?? Message.text(JSON.stringify(resource))

@@ -2,7 +2,7 @@
  * The failure of an MCP server.
  */
 import * as Schema from "effect/Schema"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * An MCP server did not do what it was asked.

@@ -4,11 +4,10 @@
  */
 import type * as Official from "@modelcontextprotocol/client"
 import * as Predicate from "effect/Predicate"
-import { kindOfJson } from "../internal/invalidTool.ts"
-import { shown } from "../internal/invalidInput.ts"
-import { maxDepth, nestsTooDeep } from "../internal/jsonDepth.ts"
-import { isObject } from "../internal/jsonCoercion.ts"
 import * as Content from "./Content.ts"
+import { shown } from "../internal/invalidInput.ts"
+import { kindOfJson } from "../internal/invalidTool.ts"
+import { isObject, maxDepth, nestsTooDeep } from "../internal/json.ts"
 import type { Package } from "./Transport.ts"
 
 /** The most characters of a schema, which each request to the model repeats. No tool that is meant well has so many. */

@@ -10,10 +10,10 @@ import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
-import { AgentClosed } from "../internal/agentError.ts"
+import * as Events from "./Events.ts"
 import { eventsOnly } from "../internal/eventsOnly.ts"
 import * as Inspection from "../internal/inspection.ts"
-import * as Events from "./Events.ts"
+import { AgentClosed } from "../internal/errors.ts"
 
 /** The agent that the runtime builds at its first use. */
 export class Held extends Context.Service<Held, Agent.Agent>()("effect-agent/promise/Agent") {}

@@ -5,7 +5,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ModelRequest } from "../Provider.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * The server does not ask the model that the request names.

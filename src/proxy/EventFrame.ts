@@ -7,11 +7,11 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as JsonDepth from "../internal/jsonDepth.ts"
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as Json from "../internal/json.ts"
 import { ModelEvent } from "../ModelEvent.ts"
 import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
 import { sane } from "../Usage.ts"
+import * as VendorKeys from "../internal/vendorKeys.ts"
 
 // ───────────────────────── To frames
 
@@ -81,7 +81,7 @@ export const read = (
   { data, event }: Frame,
   provider: string
 ): Result.Result<ModelEvent | undefined, ProviderError> => {
-  const json = JsonDepth.parse(data)
+  const json = Json.parse(data)
   if (event === errorName) return Result.fail(errorIn(json, data, provider))
   if (!Predicate.isObject(json)) return Result.fail(invalid(provider, `No JSON object: ${start(data)}`))
   const quick = deltaIn(json)

@@ -4,18 +4,18 @@
 import * as ByteSize from "effect/ByteSize"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as ProblemDetails from "effect/http/ProblemDetails"
-import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
-import * as JsonDepth from "../internal/jsonDepth.ts"
+import { InvalidBody, type ModelForbidden } from "./Admission.ts"
+import * as Json from "../internal/json.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import { ProviderError, ServerError } from "../ProviderError.ts"
-import { InvalidBody, type ModelForbidden } from "./Admission.ts"
 
 // ───────────────────────── Requests
 
@@ -44,7 +44,7 @@ const handle = <R>(
       Effect.provideService(request.text, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBody))
     )
     if (text._tag === "None") return problem(413, tooLarge(maxBody))
-    const body = JsonDepth.parse(text.value)
+    const body = Json.parse(text.value)
     if (body === undefined) return problem(400, "The body is not JSON")
     const events = yield* answer(body)
     return HttpServerResponse.stream(keptAlive(events), { contentType: "text/event-stream", headers })

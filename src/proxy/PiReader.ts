@@ -4,15 +4,15 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as JsonDepth from "../internal/jsonDepth.ts"
-import * as VendorFailure from "../internal/vendorFailure.ts"
-import type { ModelEvent } from "../ModelEvent.ts"
-import * as Reasons from "../ProviderError.ts"
 import type { Decoder } from "./Connection.ts"
 import type { Frame } from "./EventFrame.ts"
+import * as Json from "../internal/json.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
 import * as PiBody from "./PiBody.ts"
 import * as PiSignature from "./PiSignature.ts"
 import * as PiUsage from "./PiUsage.ts"
+import * as Reasons from "../ProviderError.ts"
+import * as VendorFailure from "../internal/vendorFailure.ts"
 
 const optional = Schema.optionalKey
 const index = { contentIndex: Schema.Int }
@@ -61,7 +61,7 @@ export class PiReader implements Decoder {
   readonly isComplete = (): boolean => this.isDone
 
   readonly step = ({ data }: Frame): Result.Result<Events, Reasons.ProviderError> => {
-    const json = JsonDepth.parse(data)
+    const json = Json.parse(data)
     if (Predicate.isObject(json) && !types.has(json["type"])) return Result.succeed([])
     const event = decode(json)
     if (Result.isFailure(event)) {

@@ -5,14 +5,14 @@ import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { HttpServerRequest } from "effect/http/HttpServerRequest"
-import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import * as Json from "../internal/json.ts"
 import * as Problem from "../api/Problem.ts"
-import * as JsonDepth from "../internal/jsonDepth.ts"
-import { RateLimit, type Options as RateOptions } from "./RateLimit.ts"
+import { type Options as RateOptions, RateLimit } from "./RateLimit.ts"
 import { answered, Refusal, refuse } from "./Refusal.ts"
 import type { Body } from "./Routes.ts"
 import * as Tokens from "./Tokens.ts"
@@ -95,7 +95,7 @@ export class Admission {
       this.bodies.withPermitsIfAvailable(size),
       Effect.flatMap(Option.match({ onNone: () => Effect.fail(isBusy), onSome: Effect.succeed })),
       Effect.flatMap((text) =>
-        JsonDepth.nestsTooDeep(text)
+        Json.nestsTooDeep(text)
           ? refuse(new Problem.InvalidRequest({ detail: "The body nests too deep." }))
           : Effect.void
       )

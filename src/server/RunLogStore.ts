@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as LogLine from "./LogLine.ts"
 import * as NewestRuns from "./NewestRuns.ts"
 import * as Starts from "./Starts.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * A log could not be written or read.

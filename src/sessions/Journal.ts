@@ -5,13 +5,13 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { AgentEvent, type OfTag } from "../AgentEvent.ts"
 import { EventError } from "../internal/failureReason.ts"
-import { isObject } from "../internal/jsonCoercion.ts"
+import { isObject } from "../internal/json.ts"
 import type { Message } from "../Message.ts"
 import { Patch, RunOptions } from "../RunOptions.ts"
-import type { Usage } from "../Usage.ts"
 import type { Record } from "../Session.ts"
 import type * as SessionEntry from "./SessionEntry.ts"
 import type { SessionState } from "./SessionState.ts"
+import type { Usage } from "../Usage.ts"
 
 type Draft = SessionEntry.Draft
 

@@ -1,7 +1,7 @@
 /**
  * The versions of the entries of a session, and the way from an older version to the next one.
  */
-import type { JsonObject } from "../internal/jsonCoercion.ts"
+import type { JsonObject } from "../internal/json.ts"
 
 /** The version of the entries that this version of the package writes. */
 export const version = 1

@@ -12,12 +12,12 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { reason as CompactionReason } from "../internal/compactionEvent.ts"
-import { type JsonObject, isObject } from "../internal/jsonCoercion.ts"
 import { RunStatus } from "../AgentEvent.ts"
+import { reason as CompactionReason } from "../internal/compactionEvent.ts"
+import { isObject, type JsonObject } from "../internal/json.ts"
 import * as Message from "../Message.ts"
-import { Usage } from "../Usage.ts"
 import * as Migrations from "./Migrations.ts"
+import { Usage } from "../Usage.ts"
 
 /**
  * The version of the entries that this version of the package writes.

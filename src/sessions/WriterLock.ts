@@ -13,7 +13,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as ProcessTable from "./ProcessTable.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /** A process that has a lock. */
 const Owner = Schema.Struct({

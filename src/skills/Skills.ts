@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Folders from "./Folders.ts"
 import * as FrontMatter from "./FrontMatter.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * A skill, without its instructions.

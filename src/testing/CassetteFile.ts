@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import { ModelEvent } from "../ModelEvent.ts"
 import { ProviderError } from "../ProviderError.ts"
 import * as Secrets from "./CassetteSecrets.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /** The events of an answer in the arrays in which they came, and its failure. */
 export const Answer = Schema.Struct({

@@ -3,10 +3,10 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import { isObject } from "../internal/jsonCoercion.ts"
 import type { Slot } from "./CassetteDeck.ts"
 import type { CassetteFailed, Files } from "./CassetteFile.ts"
 import * as Difference from "./Difference.ts"
+import { isObject } from "../internal/json.ts"
 
 /** Names the request, and its first difference to the nearest recording. */
 export const describe = (

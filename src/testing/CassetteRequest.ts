@@ -1,11 +1,11 @@
 /**
  * The request that a cassette stores, without the parts that change from run to run.
  */
-import * as WebCrypto from "effect/crypto/WebCrypto"
 import * as Effect from "effect/Effect"
-import * as Hex from "effect/encoding/Hex"
 import type * as Schema from "effect/Schema"
-import { isObject } from "../internal/jsonCoercion.ts"
+import * as WebCrypto from "effect/crypto/WebCrypto"
+import * as Hex from "effect/encoding/Hex"
+import { isObject } from "../internal/json.ts"
 import type { ModelMessage, ToolCall } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 

@@ -3,7 +3,7 @@
  */
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
-import { isObject } from "../internal/jsonCoercion.ts"
+import { isObject } from "../internal/json.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as VendorKeys from "../internal/vendorKeys.ts"
 

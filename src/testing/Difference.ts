@@ -2,7 +2,7 @@
  * The differences of two JSON values, in words.
  */
 import type * as Schema from "effect/Schema"
-import { isObject } from "../internal/jsonCoercion.ts"
+import { isObject } from "../internal/json.ts"
 
 /** One place where a recording and a request differ. A value is `undefined` where there is none at this place. */
 export interface Difference {

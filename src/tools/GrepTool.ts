@@ -16,7 +16,7 @@ import { PathFailure } from "./PathFailure.ts"
 import * as PathGlob from "./PathGlob.ts"
 import * as Ripgrep from "./Ripgrep.ts"
 import * as Walk from "./Walk.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 export type { Options } from "./Walk.ts"
 

@@ -15,7 +15,7 @@ import * as Likeness from "./Likeness.ts"
 import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { nearest } from "./Similarity.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * One replacement.

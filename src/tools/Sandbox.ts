@@ -21,7 +21,7 @@ import * as HomeSecrets from "./HomeSecrets.ts"
 import * as Protection from "./Protection.ts"
 import * as SandboxLimits from "./SandboxLimits.ts"
 import * as Seatbelt from "./Seatbelt.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * Whether commands run in a sandbox.

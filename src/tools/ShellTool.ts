@@ -20,7 +20,7 @@ import { fromPlatform } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 import * as Sandbox from "./Sandbox.ts"
 import * as SandboxChoice from "./SandboxChoice.ts"
-import { TaggedError } from "../internal/taggedError.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /**
  * Options of the tool `shell`.

@@ -19,7 +19,7 @@ import { JsonPieces } from "../../src/internal/jsonPieces.ts"
 import { ValueDraft } from "../../src/internal/valueDraft.ts"
 import { each } from "../bench/count.ts"
 import { costOf } from "../tools/stretch.ts"
-import { maxDepth } from "../../src/internal/jsonDepth.ts"
+import { maxDepth } from "../../src/internal/json.ts"
 import { Random } from "../chaos/Random.ts"
 import { ofTag, play, say, tags } from "./play.ts"
 

@@ -2,23 +2,22 @@
  * Converts the bytes of one answer to model events: the framing first, then the protocol. Pure and synchronous, so that
  * tests can cut the bytes anywhere without a network.
  */
-import { maxDepth, nestsTooDeep } from "../../internal/jsonDepth.ts"
-import * as Wording from "../../internal/wording.ts"
+import * as Failure from "./failure.ts"
+import type { Frame, Framing, Reader } from "../Framing.ts"
+import * as Json from "./json.ts"
+import { maxDepth, nestsTooDeep } from "../../internal/json.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
-import type { Reason } from "../../ProviderError.ts"
+import { type Call, type Decoder, isReason, type Protocol } from "../Protocol.ts"
 import {
   InvalidRequest,
   Protocol as ProtocolFault,
+  type Reason,
   ServerError,
   StreamTruncated
 } from "../../ProviderError.ts"
-import * as Failure from "./failure.ts"
-import * as Json from "./json.ts"
-import type { Frame, Framing, Reader } from "../Framing.ts"
-import type { Call, Decoder, Protocol } from "../Protocol.ts"
-import { isReason } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import type { Redact } from "./secrets.ts"
+import * as Wording from "../../internal/wording.ts"
 
 /**
  * Maximum bytes of an answer, decompressed. Far above any answer of a model: a delta of a word takes about 200

@@ -1,9 +1,9 @@
 /** The head of a response as events have it: its headers, and the rate limits that they report. */
 import * as Duration from "effect/Duration"
-import * as ResponseHeaders from "../../internal/responseHeaders.ts"
-import * as RetryAfter from "../../internal/retryAfter.ts"
 import type { ModelEvent, RateLimit } from "../../ModelEvent.ts"
+import * as RetryAfter from "../../internal/retryAfter.ts"
 import type { Redact } from "./secrets.ts"
+import * as VendorKeys from "../../internal/vendorKeys.ts"
 
 export type Head = Pick<Extract<ModelEvent, { readonly _tag: "Start" }>, "headers" | "rateLimits">
 type Headers = Readonly<Record<string, string>>
@@ -11,7 +11,7 @@ type Limits = Readonly<Record<string, RateLimit>>
 
 /** Reads the headers of a response. `now` is in milliseconds since the epoch. */
 export const of = (all: Headers, redact: Redact, now: number): Head => {
-  const headers = redacted(ResponseHeaders.shown(all), redact)
+  const headers = redacted(VendorKeys.shown(all), redact)
   const limits = Object.entries(headers).reduce((limits, field) => added(limits, field, now), none)
   return {
     ...(Object.keys(headers).length === 0 ? {} : { headers }),

@@ -3,7 +3,7 @@ import { array, isArray, isObject, number, object, text } from "../../internal/j
 import type { Json, JsonObject } from "../../internal/json.ts"
 
 export { array, isArray, isObject, number, object, text, type Json, type JsonObject }
-export { parse as parseShallow } from "../../internal/jsonDepth.ts"
+export { parse as parseShallow } from "../../internal/json.ts"
 
 /** The value of a JSON text, `undefined` for invalid JSON. */
 export const parse = (text: string): Json | undefined => {

@@ -3,23 +3,23 @@
  * otherwise make the vendor refuse each later request of the conversation.
  */
 import { memoize } from "effect/Function"
+import * as DataUrl from "./dataUrl.ts"
+import * as Family from "../bedrock/family.ts"
 import * as ImageFile from "../../internal/imageFile.ts"
-import * as LeftOut from "../../internal/leftOut.ts"
 import type { ModelMessage } from "../../Message.ts"
 import type { Adjustment } from "../../ModelEvent.ts"
-import type { ModelRequest } from "../../Provider.ts"
-import * as Family from "../bedrock/family.ts"
 import * as Models from "../Models.ts"
-import type { Endpoint, Rule } from "../models/rule.ts"
 import type { Protocol } from "../Protocol.ts"
-import * as DataUrl from "./dataUrl.ts"
+import type { ModelRequest } from "../../Provider.ts"
+import * as Recovery from "../../internal/recovery.ts"
+import type { Endpoint, Rule } from "../models/rule.ts"
 
 export interface Server extends Models.Served {
   readonly endpoint?: Endpoint | undefined
   readonly refuses?: Protocol["refuses"]
 }
 
-type Media = LeftOut.Media
+type Media = Recovery.Media
 
 /** The limits of a server. Lengths are those of base64, which servers count, and pixels those of a side of an image. */
 interface Limits {
@@ -80,12 +80,12 @@ export const refusals = (
 const unreadable = (model: string, input: NonNullable<Rule["input"]>, media: Media): string | undefined => {
   if (isImage(media))
     return input.includes("image") ? undefined : `${model} takes no images: it reads ${input.join(", ")}`
-  const isPdf = LeftOut.mediaType(media) === "application/pdf"
+  const isPdf = Recovery.mediaType(media) === "application/pdf"
   return isPdf && !input.includes("pdf") ? `${model} takes no PDF: it reads ${input.join(", ")}` : undefined
 }
 
 const isImage = (media: Media): boolean =>
-  media.type === "image" || (LeftOut.mediaType(media) ?? "").startsWith("image/")
+  media.type === "image" || (Recovery.mediaType(media) ?? "").startsWith("image/")
 
 /** The data in base64, `""` for media at an address. */
 const dataOf = ({ source }: Media): string =>
@@ -105,27 +105,29 @@ export type Read = (messages: ModelRequest["messages"]) => Readable
 export const reader = (server: Server, model: string, rule: Rule | undefined): Read => {
   const { crowd = Infinity, crowdedPixels = Infinity, total = Infinity } = limitsOf(server, model)
   const refusal = refusals(server, model, rule)
-  const alone = LeftOut.replacing(refusal)
-  const crowded = LeftOut.replacing((media) => {
+  const alone = Recovery.replacing(refusal)
+  const crowded = Recovery.replacing((media) => {
     const image = imageOf(media)
     return image !== null && !("fault" in image) && Math.max(image.width, image.height) > crowdedPixels
       ? `it has more than ${crowdedPixels} pixels a side, and the request more than ${crowd} images`
       : undefined
   })
-  const surplus = LeftOut.replacing(() => `the files of a request may have ${total} bytes in base64 together`)
+  const surplus = Recovery.replacing(
+    () => `the files of a request may have ${total} bytes in base64 together`
+  )
   return (messages) => {
-    if (!messages.some((message) => LeftOut.mediaIn(message).length > 0)) return { messages, adjusted: [] }
+    if (!messages.some((message) => Recovery.mediaIn(message).length > 0)) return { messages, adjusted: [] }
     const read = messages.map(alone)
-    const isCrowded = read.flatMap(({ message }) => LeftOut.mediaIn(message)).filter(isImage).length > crowd
-    const fitting = isCrowded ? read.map((each) => LeftOut.again(each, crowded)) : read
+    const isCrowded = read.flatMap(({ message }) => Recovery.mediaIn(message)).filter(isImage).length > crowd
+    const fitting = isCrowded ? read.map((each) => Recovery.again(each, crowded)) : read
     let left = total
     const bounded = fitting
       .toReversed()
       .map((each) => {
-        left -= LeftOut.mediaIn(each.message).reduce((sum, media) => sum + dataOf(media).length, 0)
-        return left < 0 ? LeftOut.again(each, surplus) : each
+        left -= Recovery.mediaIn(each.message).reduce((sum, media) => sum + dataOf(media).length, 0)
+        return left < 0 ? Recovery.again(each, surplus) : each
       })
       .toReversed()
-    return { messages: bounded.map(({ message }) => message), adjusted: LeftOut.report(bounded) }
+    return { messages: bounded.map(({ message }) => message), adjusted: Recovery.report(bounded) }
   }
 }

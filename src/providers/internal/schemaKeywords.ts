@@ -2,8 +2,8 @@
  * The keywords of JSON Schema as one draft: 2020-12. Schemas of tools come in every draft, with keywords of OpenAPI, of
  * forms and of no standard, and vendors reject a whole request for one value that its keyword does not take.
  */
-import { typeNames } from "../../internal/jsonCoercion.ts"
 import * as Json from "./json.ts"
+import { typeNames } from "../../internal/json.ts"
 
 type Node = Json.JsonObject
 

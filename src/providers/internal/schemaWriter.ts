@@ -2,8 +2,8 @@
  * Writes a JSON Schema in the form that a vendor takes. A part that the form has no words for becomes open, and its description
  * has it, so that the model still reads it. The reader of the value checks it by the original schema.
  */
-import * as JsonReference from "../../internal/jsonReference.ts"
 import * as Json from "./json.ts"
+import * as JsonReference from "../../internal/json.ts"
 import { both, impliedType, kindOf, only, read, texts, typesOf, withTypes } from "./schemaKeywords.ts"
 
 type Node = Json.JsonObject

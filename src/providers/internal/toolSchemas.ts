@@ -4,16 +4,16 @@
  * A schema is written once for each tool and form. A tool that no form can say is left out of the request.
  */
 import { memoize } from "effect/Function"
-import { kindOfJson } from "../../internal/invalidTool.ts"
-import * as JsonReference from "../../internal/jsonReference.ts"
-import { parseArguments } from "../../ModelEvent.ts"
-import type { ToolDefinition } from "../../Provider.ts"
-import type { ModelOptions } from "../../RunOptions.ts"
-import { vendorAtBedrock } from "../models/ids.ts"
-import type { Endpoint } from "../models/rule.ts"
 import type { Changes } from "./changes.ts"
+import { vendorAtBedrock } from "../models/ids.ts"
+import { kindOfJson } from "../../internal/invalidTool.ts"
 import * as Json from "./json.ts"
+import * as JsonReference from "../../internal/json.ts"
+import { parseArguments } from "../../ModelEvent.ts"
 import { form as openAi } from "./openAiSchema.ts"
+import type { ToolDefinition } from "../../Provider.ts"
+import type { Endpoint } from "../models/rule.ts"
+import type { ModelOptions } from "../../RunOptions.ts"
 import { read } from "./schemaKeywords.ts"
 import { type Form, ofParams, ofValue } from "./schemaWriter.ts"
 

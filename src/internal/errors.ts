@@ -1,0 +1,235 @@
+/**
+ * The class of our errors, a tagged error of Effect that Node prints as it prints other errors, and the errors of agents, of answers to
+ * requests and of sessions.
+ */
+import { NodeInspectSymbol } from "effect/Inspectable"
+import * as Schema from "effect/Schema"
+
+/** Has `console.error` print message and stack, then the fields. Effect has it print the fields alone. */
+const printed = <Class>(made: Class): Class => {
+  if (typeof made === "function")
+    Reflect.defineProperty(made.prototype, NodeInspectSymbol, { value: undefined })
+  return made
+}
+
+/** `Schema.TaggedError`, printed so. */
+export const TaggedError =
+  <Self>() =>
+  <Tag extends string, const Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
+    printed(Schema.TaggedError<Self>()(tag, fields))
+
+// ───────────────────────── Errors of an agent
+
+/**
+ * The agent has a run already, and an agent has one run at a time.
+ *
+ * **When to use**
+ *
+ * Catch it to add a message to the current run with `steer` or `followUp`, or wait until the agent is idle.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AgentBusy extends TaggedError<AgentBusy>()("AgentBusy", {}) {
+  override get message(): string {
+    return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
+  }
+}
+
+/**
+ * The scope of the agent is closed, so that it takes no run.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class AgentClosed extends TaggedError<AgentClosed>()("AgentClosed", {}) {
+  override get message(): string {
+    return "The agent is closed. Await its runs before you close it or its scope, or make a new agent."
+  }
+}
+
+/**
+ * `resume` found no paused run.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class NotPaused extends TaggedError<NotPaused>()("NotPaused", {}) {
+  override get message(): string {
+    return "No run is paused. To start a new run without a prompt, use continue."
+  }
+}
+
+// ───────────────────────── Errors of an answer to a request
+
+/**
+ * No approval and no question with the id waits for an answer, or has one.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class RequestNotFound extends TaggedError<RequestNotFound>()("RequestNotFound", {
+  /** The id that was given. */
+  id: Schema.String
+}) {
+  override get message(): string {
+    return `No approval or question ${JSON.stringify(this.id)} waits for an answer. Read agent.approvals and agent.questions.`
+  }
+}
+
+/**
+ * The answer contradicts the request or the first answer.
+ *
+ * **Details**
+ *
+ * The agent has recorded nothing.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class AnswerConflict extends TaggedError<AnswerConflict>()("AnswerConflict", {
+  /** The id of the approval or the question. */
+  id: Schema.String,
+  /** The contradiction in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/**
+ * The answer is not valid: the tool does not take its params, or it does not match the schema of the question.
+ *
+ * **Details**
+ *
+ * The request stays open.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class InvalidAnswer extends TaggedError<InvalidAnswer>()("InvalidAnswer", {
+  /** The id of the approval or the question. */
+  id: Schema.String,
+  /** The faults in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `The answer is not valid: ${this.detail}`
+  }
+}
+
+/**
+ * The errors of an answer to an approval or a question.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type CannotAnswer = RequestNotFound | AnswerConflict | InvalidAnswer
+
+// ───────────────────────── Errors of a session
+
+/**
+ * No session has the id.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class NotFound extends TaggedError<NotFound>()("NotFound", {}) {
+  override get message(): string {
+    return "there is no such session"
+  }
+}
+
+/**
+ * Another session has the id already.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Exists extends TaggedError<Exists>()("Exists", {}) {
+  override get message(): string {
+    return "a session of this id exists already"
+  }
+}
+
+/**
+ * Another writer has the session open.
+ *
+ * **Details**
+ *
+ * A session has one writer at a time.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Locked extends TaggedError<Locked>()("Locked", {
+  /** The process of the writer, such as its id. Default: not known. */
+  owner: Schema.optionalKey(Schema.String),
+  /** The time since which the writer has it open, in milliseconds since the epoch. Default: not known. */
+  since: Schema.optionalKey(Schema.Finite)
+}) {
+  override get message(): string {
+    const since = this.since === undefined ? "" : ` since ${new Date(this.since).toISOString()}`
+    return `another writer has it open: ${this.owner ?? "an unknown process"}${since}. End that one, or fork the session`
+  }
+}
+
+/**
+ * The store could not read or write.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class StorageFailed extends TaggedError<StorageFailed>()("StorageFailed", {
+  /** The work that failed, such as `"append"`. */
+  operation: Schema.String,
+  /** The failure in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `the store failed at ${this.operation}: ${this.detail}`
+  }
+}
+
+/**
+ * The session holds data that this version cannot read, or was given data that it cannot hold.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Unreadable extends TaggedError<Unreadable>()("Unreadable", {
+  /** The fault in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/**
+ * The reason of a `SessionError`.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export const SessionReason = Schema.Union([NotFound, Exists, Locked, StorageFailed, Unreadable])
+export type SessionReason = typeof SessionReason.Type
+
+/**
+ * A session could not be opened, read or written.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class SessionError extends TaggedError<SessionError>()("SessionError", {
+  /** The id of the session; empty if the error is about all sessions of a store. */
+  sessionId: Schema.String,
+  /** The reason. */
+  reason: SessionReason
+}) {
+  override get message(): string {
+    const what = this.sessionId === "" ? "Sessions" : `Session ${this.sessionId}`
+    return `${what}: ${this.reason.message}`
+  }
+}
