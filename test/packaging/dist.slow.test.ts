@@ -131,15 +131,15 @@ describe("what is built", { timeout: 60_000 }, () => {
     // 1 kB is the question to a person about a call whose end is not known.
     // 8 kB are the table of what errors of vendors mean, the recovery from refusals, and the look at images.
     // 7 kB are calls in the background, records of calls, stop conditions, and handles with their events.
-    // 1.5 kB are the loop by steps.
-    assert.isBelow(core, 135.5)
+    // 1.5 kB are the loop by steps, 3 kB the values of arguments that grow.
+    assert.isBelow(core, 139)
     // 10 kB of it are the rules of Models, with their sources; 8 kB are the hosted tools and items of the Responses API, and the counting of tokens; 1 kB is
     // the vendor's search for tools.
     // 26 kB are the rules of this autumn's models and hosts, the forms of tool schemas, and the readings of sloppy servers.
-    assert.isBelow(one, 206.4)
+    assert.isBelow(one, 210.5)
     // 3 kB are requests to a person in the middle of a call, the tools of an owner, and messages that a guard refused.
-    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 132)
-    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 44.1)
+    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 136)
+    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 49.5)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 28)
   })
 
