@@ -52,7 +52,7 @@ const says: Readonly<Record<string, string>> = {
   "examples/from-codelet.ts": "toolResult hi",
   "examples/from-karl.ts": "read false\nMilk.",
   "examples/from-lemon.ts": "add success\n2 + 3? ·  · 5 · 5 · Sure? · Yes.",
-  "examples/from-oneringai.ts": "4 °C in Oslo.\ncomplete\n2 1",
+  "examples/from-oneringai.ts": "4 °C in Oslo.\n2 1",
   "examples/from-pi.ts": "turn_end\nAnd an umbrella.",
   "examples/guards.ts": "Tool execution was rejected: notes stay",
   "examples/control.ts": "cancelled",
