@@ -28,6 +28,7 @@ import * as ToolOutcome from "./internal/toolOutcome.ts"
 import * as Output from "./internal/toolOutput.ts"
 import { idempotencyKey } from "./internal/toolRun.ts"
 import * as Message from "./Message.ts"
+import { parseArguments } from "./ModelEvent.ts"
 import type { ModelRequest, ToolDefinition } from "./Provider.ts"
 import * as RunOptions from "./RunOptions.ts"
 import { ToolRegistry } from "./ToolRegistry.ts"
@@ -233,8 +234,8 @@ const isCancelled = (message: Message.Message): boolean =>
  *
  * **Details**
  *
- * A call whose id another call of the answer has gets an id of its own. The calls of an answer that was cut get their results at once, since
- * their arguments may be incomplete. Fails with `InvalidStep` unless the next step is `CallModel`, or the last answer failed or was cancelled.
+ * A call whose id another call of the answer has gets an id of its own, and one without `params` gets those of `rawArguments`. The calls
+ * of an answer that was cut get their results at once, since their arguments may be incomplete. Fails with `InvalidStep` unless the next step is `CallModel`, or the last answer failed or was cancelled.
  *
  * **Example** (Refusing an answer to nothing)
  *
@@ -269,7 +270,7 @@ export const answer = (
     if (state.messages.some(({ id }) => id === message.id))
       return yield* invalid(`Cannot take an answer: the transcript has the message ${message.id}`)
     const { terminate: _, ...kept } = state
-    const whole = withUniqueIds(message)
+    const whole = withWholeCalls(message)
     const cut = Transcript.isFailed(whole) ? undefined : ToolOutcome.cut(whole.stopReason)
     const now = yield* Clock.currentTimeMillis
     const ends =
@@ -278,12 +279,18 @@ export const answer = (
     return { ...kept, turns, messages: [...state.messages, whole, ...ends] }
   })
 
-const withUniqueIds = (message: Message.Assistant): Message.Assistant => {
+/** Gives each call an id of its own, and the value of its arguments. */
+const withWholeCalls = (message: Message.Assistant): Message.Assistant => {
   const ids = new Map<string, number>()
   const content = message.content.map((block) =>
-    block.type === "toolCall" ? Message.withUniqueId(ids, block) : block
+    block.type === "toolCall" ? Message.withUniqueId(ids, withParams(block)) : block
   )
   return content.every((block, index) => block === message.content[index]) ? message : { ...message, content }
+}
+
+const withParams = (call: Message.ToolCall): Message.ToolCall => {
+  const params = call.params ?? parseArguments(call.rawArguments)
+  return params === undefined || params === call.params ? call : { ...call, params }
 }
 
 /**

@@ -216,6 +216,25 @@ describe("a loop by steps", () => {
     })
   )
 
+  it.effect("reads the arguments of a call that has them as text only (row 95)", () =>
+    Effect.gen(function* () {
+      const call = { type: "toolCall", id: "a", name: "echo" } as const
+      const paramsOf = (rawArguments: string) =>
+        Steps.start("hi", options).pipe(
+          Effect.flatMap((state) =>
+            Steps.answer(state, Message.assistant([{ ...call, rawArguments }], { stopReason: "toolUse" }))
+          ),
+          Effect.map((state) => {
+            const step = Steps.next(state)
+            return step._tag === "CallTools" ? step.calls.map(({ params }) => params) : []
+          })
+        )
+      assert.deepStrictEqual(yield* paramsOf('{"n":1}'), [{ n: 1 }])
+      assert.deepStrictEqual(yield* paramsOf(""), [{}])
+      assert.deepStrictEqual(yield* paramsOf('{"n":'), [undefined])
+    })
+  )
+
   it.effect("refuses options that it does not have (row 95)", () =>
     Effect.gen(function* () {
       const wrong = { model: "m", toolConcurrency: 2 }
