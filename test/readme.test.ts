@@ -105,6 +105,19 @@ describe("README", () => {
     const missing = errors.filter((name) => exported.includes(name) && !tables.includes(`\`${name}\``))
     assert.deepStrictEqual(missing, [])
   })
+
+  it("has each point of hooks in docs/hooks.md, with its input and its output", () => {
+    const [, source = ""] = read("src/Hook.ts").split("export interface Points {")
+    const points = Array.from(
+      (source.split("\n}")[0] ?? "").matchAll(/^ {2}readonly (\w+): \[/gm),
+      ([, name]) => name
+    )
+    const rows = Array.from(
+      read("docs/hooks.md").matchAll(/^\| `(\w+)` +\|[^|]+\|[^|]+\|$/gm),
+      ([, name]) => name
+    )
+    assert.deepStrictEqual(rows.toSorted(), points.toSorted())
+  })
 })
 
 /** The exported names of each namespace. */
