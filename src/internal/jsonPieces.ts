@@ -43,6 +43,8 @@ const literals: ReadonlyMap<string, boolean | null> = new Map([
   ["false", false],
   ["null", null]
 ])
+/** The most characters of the names in a path, which each change below it repeats. Deeper values have no changes. */
+const maxNameLength = 1024
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 export class JsonPieces {
@@ -130,6 +132,7 @@ export class JsonPieces {
       top.key = this.rest
       this.rest = ""
       this.state = "colon"
+      if (this.nameLength > maxNameLength) this.giveUp()
       return
     }
     this.showString(true)
@@ -229,6 +232,11 @@ export class JsonPieces {
     if (top?.local === undefined) this.changes.push({ path: this.path, set: value })
     else if (top.type === "array") top.local.push(value)
     else setMember(top.local, top.key, value)
+  }
+
+  /** The characters of the names in the path. */
+  private get nameLength(): number {
+    return this.stack.reduce((sum, frame) => sum + (frame.type === "object" ? frame.key.length : 0), 0)
   }
 
   private get path(): Change["path"] {

@@ -265,6 +265,24 @@ describe("partialValues", () => {
     assert.isFalse((parser.add("]".repeat(maxDepth + 1)), parser.isWhole))
   })
 
+  it.effect(
+    "has no changes below names of more than 1,024 characters, and the value at the end (row 58)",
+    () =>
+      Effect.gen(function* () {
+        const name = "n".repeat(2_000)
+        const pieces = [
+          `{"a":1,"${name}":[`,
+          ...Array.from({ length: 500 }, (_, index) => `${index},`),
+          "0]}"
+        ]
+        const { events } = yield* play([answer(pieces), done], { tools: [say("edit")], options })
+        const parts = ofTag(events, "PartialValue")
+        assert.isBelow(JSON.stringify(parts).length, 20_000)
+        const [started] = ofTag(events, "ToolExecutionStart")
+        assert.deepStrictEqual(valuesOf(events).at(-1), started?.params)
+      })
+  )
+
   it("reads escapes in keys", () => {
     const whole = String.raw`{"\\":1,"\u00e9\"":{"\ud83d\ude00":"\/"}}`
     const keys = { "\\": 1, 'é"': { "😀": "/" } }
