@@ -119,7 +119,8 @@ const faultsOf = (
     if (message === unknownKey) {
       // The names are those of options, not of the members of their elements.
       if (blockMember.test(at)) return `${at} ${unknownMember}`
-      return at.includes("[") ? `${at} ${message}` : `${at} ${message}. ${advice(steps.at(-1) ?? "", known)}`
+      const hint = at.includes("[") ? "" : advice(at, steps.at(-1) ?? "", known)
+      return `${at} ${message}${hint}`
     }
     if (message === "is missing") return at === "model" ? missingModel : `${at} is missing`
     const sentence = message.slice(0, 300)
@@ -144,14 +145,15 @@ const byProvider = (name: string | undefined, message: string): string => {
   )
 }
 
-/** Names the option that was probably meant: also one that belongs into `limits` or `modelOptions`. */
-const advice = (name: string, known: ReadonlyArray<string>): string => {
-  if (ofProvider.has(name)) return `The provider takes it: OpenAi.layer({ ${name} }).`
+/** Names the option that was probably meant: also one that belongs into `limits` or `modelOptions`. Else those beside it. */
+const advice = (at: string, name: string, known: ReadonlyArray<string>): string => {
+  if (ofProvider.has(name)) return `. The provider takes it: OpenAi.layer({ ${name} }).`
   const byName = new Map(known.map((path) => [path.slice(path.lastIndexOf(".") + 1), path]))
   const nearest = NearestName.of(name, byName.keys()) ?? startOf(name, byName.keys())
-  return nearest === undefined
-    ? `Options: ${known.filter((path) => !path.includes(".")).join(", ")}.`
-    : `Did you mean ${byName.get(nearest)}?`
+  const folder = at.slice(0, at.length - name.length)
+  const beside = known.filter((path) => path.startsWith(folder) && !path.includes(".", folder.length))
+  if (nearest !== undefined) return `. Did you mean ${byName.get(nearest)}?`
+  return beside.length === 0 ? "" : `. Options: ${beside.join(", ")}.`
 }
 
 const ofProvider: ReadonlySet<string> = new Set(["apiKey", "baseUrl", "headers"])

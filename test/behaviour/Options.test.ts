@@ -122,6 +122,11 @@ const refusals: ReadonlyArray<readonly [options: unknown, words: string]> = [
     'modelOptions.hostedTools[0].vendor.memory: expected object, got 4. vendor holds an object for each provider id: for the provider "openai" write vendor: { "openai": { "memory": 4 } }'
   ],
   [{ somethingElse: 1 }, "somethingElse is not an option. Options: model, system, "],
+  [
+    { limits: { somethingElse: 5 } },
+    "limits.somethingElse is not an option. Options: limits.maxTurns, limits.onMaxTurns, "
+  ],
+  [{ agent: { somethingElse: 5 } }, "agent.somethingElse is not an option; agent.name is missing"],
   [{ limits: { maxTurns: Number.NaN }, sytem: "x" }, "; "]
 ]
 
