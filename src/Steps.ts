@@ -18,7 +18,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import type { RunStatus, ToolOutput } from "./AgentEvent.ts"
+import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
 import * as Continuation from "./internal/continuation.ts"
 import * as HostedCall from "./internal/hostedCall.ts"
 import * as Input from "./internal/invalidInput.ts"
@@ -299,7 +299,7 @@ const withParams = (call: Message.ToolCall): Message.ToolCall => {
  * **Details**
  *
  * The transcript has them in the order of the calls. The loop is done with status `"terminated"` if each result of an answer has `terminate`.
- * Fails with `InvalidStep` for a result of a call that is not open.
+ * Fails with `InvalidStep` for a result of a call that is not open, and for a value that is no result.
  *
  * **Example** (Handing in a result)
  *
@@ -332,10 +332,16 @@ export const results = (state: State, ended: ReadonlyArray<CallResult>): Effect.
     const answer = messages[index]
     const calls = answer?.role === "assistant" ? Message.toolCalls(answer) : []
     const open = Transcript.openCalls(messages)
+    const read = yield* Effect.mapError(
+      Effect.fromResult(
+        readResults(Array.isArray(ended) ? ended.map((one) => RunOptions.given(one, 1)) : ended)
+      ),
+      ({ message }) => new InvalidStep({ detail: `Cannot take a result: ${message}` })
+    )
     const byCall = new Map(
       messages.slice(index + 1).flatMap((one) => (one.role === "toolResult" ? [[one.toolCallId, one]] : []))
     )
-    for (const { outcome, toolCallId, ...output } of ended) {
+    for (const { outcome, toolCallId, ...output } of read) {
       const call = open.find(({ id }) => id === toolCallId)
       if (byCall.has(toolCallId))
         return yield* invalid(`Cannot take a result: the call ${toolCallId} has a result`)
@@ -348,13 +354,24 @@ export const results = (state: State, ended: ReadonlyArray<CallResult>): Effect.
       byCall.set(toolCallId, ToolOutcome.result(call, end, now, content))
     }
     const isFirst = open.length === calls.length
-    const terminate = (isFirst || before) && ended.every((one) => one.terminate === true)
+    const terminate = (isFirst || before) && read.every((one) => one.terminate === true)
     return {
       ...kept,
       ...(terminate ? { terminate } : {}),
       messages: [...messages.slice(0, index + 1), ...calls.flatMap(({ id }) => byCall.get(id) ?? [])]
     }
   })
+
+/** Results come from elsewhere: types do not guard them. */
+const readResults = Schema.decodeUnknownResult(
+  Schema.Array(
+    Schema.Struct({
+      ...ToolOutput.fields,
+      toolCallId: Schema.String,
+      outcome: Schema.optionalKey(Message.ToolOutcome)
+    })
+  )
+)
 
 /**
  * Adds a prompt, and continues a loop that is done.

@@ -216,6 +216,28 @@ describe("a loop by steps", () => {
     })
   )
 
+  it.effect("refuses results that are none with a typed error, since they come from elsewhere (row 95)", () =>
+    Effect.gen(function* () {
+      const state = yield* called("a")
+      const refusal = (result: string) => detailOf(Steps.results(state, JSON.parse(result)))
+      for (const [given, path] of [
+        ['[{"toolCallId":"a"}]', '[0]["content"]'],
+        ['[{"toolCallId":"a","content":"4 °C"}]', '[0]["content"]'],
+        ['[{"toolCallId":"a","content":[{"type":"sound"}]}]', '[0]["content"][0]'],
+        ['[{"toolCallId":"a","content":[],"outcome":"fine"}]', '[0]["outcome"]'],
+        ["[null]", "[0]"],
+        ["{}", ""]
+      ] as const) {
+        const detail = yield* refusal(given)
+        assert.isTrue(detail.startsWith("Cannot take a result: "), detail)
+        assert.include(detail, path)
+      }
+      const unset: object = { ...resultOf("a"), details: undefined, isError: undefined }
+      const taken = yield* Steps.results(state, [Object.assign(resultOf("a"), unset)])
+      assert.deepStrictEqual(resultTexts(taken.messages), ["a"])
+    })
+  )
+
   it.effect("reads the arguments of a call that has them as text only (row 95)", () =>
     Effect.gen(function* () {
       const call = { type: "toolCall", id: "a", name: "echo" } as const
