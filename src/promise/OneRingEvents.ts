@@ -43,6 +43,13 @@ type Events = ReadonlyArray<OneRingEmitter.Event>
 
 const nothing: Effect.Effect<Events> = Effect.succeed([])
 
+/** The state for a run of which no listener received the start: its turn begins with the first event that one receives. */
+const begunAt = ({ runId, timestamp }: AgentEvent): OneRingEmitter.State => ({
+  ...OneRingEmitter.initial,
+  runId,
+  turnStartedAt: timestamp
+})
+
 /** Converts each event of an agent once, for however many listeners. */
 export class OneRingEvents {
   private state = OneRingEmitter.initial
@@ -57,9 +64,10 @@ export class OneRingEvents {
       if (event === this.last) return this.events
       const { messages, options } = agent.state.getUnsafe()
       // The application may change them between runs, and between turns.
-      const current = { ...this.state, context: { system: options.system, tools }, messages }
+      const known = this.state.runId === event.runId ? this.state : begunAt(event)
+      const current = { ...known, context: { system: options.system, tools }, messages }
       const isRequest = event._tag === "RunStart" || event._tag === "ModelCallStart"
-      const [state, events] = OneRingEmitter.step(isRequest ? current : this.state, event)
+      const [state, events] = OneRingEmitter.step(isRequest ? current : known, event)
       this.state = state
       this.last = event
       this.events = events

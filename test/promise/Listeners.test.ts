@@ -245,6 +245,25 @@ describe("subscribe", () => {
     assert.strictEqual((await agent.prompt("Hi")).status, "completed")
   })
 
+  it("measures a turn for a listener that comes in its middle from its first event on", async () => {
+    await using agent = agentOf(ScriptedProvider.text("ok"))
+    const runIds: Array<string> = []
+    const ended: Array<readonly [string, boolean]> = []
+    agent.subscribe(({ _tag, runId }) => {
+      if (_tag !== "ModelCallStart") return
+      runIds.push(runId)
+      agent.on("iteration:complete", ({ duration, executionId }) => {
+        ended.push([executionId, duration >= 0 && duration < 10_000])
+      })
+    })
+    await agent.prompt("And now?")
+    assert.strictEqual(ended.length, 1)
+    assert.deepStrictEqual(
+      ended,
+      runIds.map((runId) => [runId, true] as const)
+    )
+  })
+
   it("aborts the signal of a listener that is late, and unsubscribes it", async () => {
     await using agent = agentOf(ScriptedProvider.text("ok"))
     const aborted: Array<string> = []
