@@ -18,9 +18,12 @@ async function* agentLoop(
   config: Config
 ): AsyncGenerator<Karl.Event, Karl.AssistantMessage> {
   const options = { toolExecution: "sequential", invalidJsonArguments: "emptyObject" } as const
-  await using agent = createAgent({ ...config, ...options, system, tools })
-  const { lastAnswer } = yield* Karl.iterate(agent.stream(user))
-  return lastAnswer
+  const agent = createAgent({ ...config, ...options, system, tools })
+  try {
+    return (yield* Karl.iterate(agent.stream(user))).lastAnswer
+  } finally {
+    await agent.close()
+  }
 }
 
 // A tool returns what it returned in Karl.
