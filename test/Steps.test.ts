@@ -136,8 +136,7 @@ describe("a loop by steps", () => {
           size: 5
         })
         assert.strictEqual(Arbitrary.formatCheckFailure(result), undefined)
-      }),
-    30_000
+      })
   )
 
   it.effect("names the model call, the tool calls and the end (row 95)", () =>

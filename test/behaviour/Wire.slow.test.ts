@@ -127,25 +127,22 @@ const shown = (events: ReadonlyArray<ModelEvent.ModelEvent>) => JSON.stringify(e
 
 describe("Wire", () => {
   for (const { answer, end, farewell, layer, name } of vendors) {
-    it.effect(
-      `${name} says the same however its bytes are cut, and however its events are written`,
-      () =>
-        Effect.gen(function* () {
-          const whole = shown(yield* heard(layer, [bodyOf(answer, end, "plain")]))
-          assert.include(whole, "🎉")
-          for (const style of ["plain", "crlf", "tight", "unfinished"] as const) {
-            const body = bodyOf(answer, end, style)
-            const single = Array.from(body, (byte) => Uint8Array.of(byte))
-            assert.strictEqual(shown(yield* heard(layer, [body])), whole, style)
-            assert.strictEqual(shown(yield* heard(layer, single)), whole, `${style}, byte by byte`)
-          }
-          const body = bodyOf(answer, end, "crlf")
-          for (let cut = 1; cut < body.length; cut++) {
-            const events = yield* heard(layer, [body.slice(0, cut), body.slice(cut)])
-            if (shown(events) !== whole) assert.strictEqual(shown(events), whole, `cut at ${cut}`)
-          }
-        }),
-      20_000
+    it.effect(`${name} says the same however its bytes are cut, and however its events are written`, () =>
+      Effect.gen(function* () {
+        const whole = shown(yield* heard(layer, [bodyOf(answer, end, "plain")]))
+        assert.include(whole, "🎉")
+        for (const style of ["plain", "crlf", "tight", "unfinished"] as const) {
+          const body = bodyOf(answer, end, style)
+          const single = Array.from(body, (byte) => Uint8Array.of(byte))
+          assert.strictEqual(shown(yield* heard(layer, [body])), whole, style)
+          assert.strictEqual(shown(yield* heard(layer, single)), whole, `${style}, byte by byte`)
+        }
+        const body = bodyOf(answer, end, "crlf")
+        for (let cut = 1; cut < body.length; cut++) {
+          const events = yield* heard(layer, [body.slice(0, cut), body.slice(cut)])
+          if (shown(events) !== whole) assert.strictEqual(shown(events), whole, `cut at ${cut}`)
+        }
+      })
     )
 
     it.effect(`the text of a tool's failure is in the body of the next request to ${name}`, () =>

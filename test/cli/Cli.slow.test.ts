@@ -21,7 +21,7 @@ const eventsOf = (stdout: string) =>
     .map((line) => Schema.decodeUnknownSync(Schema.toCodecJson(AgentEvent.AgentEvent))(JSON.parse(line)))
 
 // Each test starts a program of its own, most of which wait for one another's processor.
-describe.concurrent("the program", { timeout: 30_000 }, () => {
+describe.concurrent("the program", { timeout: 90_000 }, () => {
   describe("with local/rules", () => {
     it.effect("reads and lists in one batch, and answers from the results", () =>
       Effect.gen(function* () {
@@ -477,7 +477,7 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
 })
 
 // Alone: a server on a busy machine may take longer than it is waited for.
-describe("the program without a key", { timeout: 30_000 }, () => {
+describe("the program without a key", { timeout: 90_000 }, () => {
   it.effect("finds a local server that can use tools", () =>
     Effect.gen(function* () {
       const url = yield* Program.server((request, body, response) => {

@@ -19,7 +19,7 @@ const setUp = (files: { readonly project?: object; readonly user?: object }) => 
   return { cwd, user: join(home, "effect-agent/config.json"), run }
 }
 
-describe.concurrent("configuration", { timeout: 30_000 }, () => {
+describe.concurrent("configuration", { timeout: 90_000 }, () => {
   it.effect("counts in the order flag, variable, project, user", () =>
     Effect.gen(function* () {
       const { run } = setUp({

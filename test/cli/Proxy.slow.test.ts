@@ -21,7 +21,7 @@ const proxy = Effect.gen(function* () {
 const openAi = (baseUrl: string) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: baseUrl })
 const model = ["--model", "openai-chat/gpt-4.1", "--verbose"]
 
-describe("the program behind a proxy", { timeout: 30_000 }, () => {
+describe("the program behind a proxy", { timeout: 90_000 }, () => {
   it.effect("asks its company through it", () =>
     Effect.gen(function* () {
       const { asked, host } = yield* proxy

@@ -48,7 +48,7 @@ const gate = () => {
   return { open, isOpen }
 }
 
-describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { timeout: 30_000 }, () => {
+describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { timeout: 90_000 }, () => {
   it.effect.each([
     ["a line", "y\r", /y\r?\n/, "n\r"],
     ["the start of a line", "y", /y$/, "\r"],

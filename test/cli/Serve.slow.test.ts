@@ -385,35 +385,31 @@ describe("effect-agent serve", () => {
   it.each([
     ["files", folder],
     ["SQLite", () => `sqlite:${join(folder(), "agent.db")}`]
-  ])(
-    "continues cursors and the run after kill -9, in %s",
-    async (_, place) => {
-      const sessions = place()
-      const first = await serve(sessions)
-      await ask(first.port, "/sessions", { sessionId: "s" })
-      const { json } = await ask(first.port, "/sessions/s/runs", { prompt })
-      const seen = await until(first.port, json.runId, "ToolInvoked")
-      first.child.kill("SIGKILL")
-      await first.ended
-      const second = await serve(sessions)
-      const last = seen.at(-1)?.id ?? 0
-      const { text } = await ask(second.port, `/runs/${json.runId}/events?after=${last}`)
-      const rest = framesOf(text)
-      assert.deepInclude(rest[0]?.data, { _tag: "ToolExecutionEnd", outcome: "unknown" })
-      assert.isAbove(rest[0]?.id ?? 0, last)
-      assert.deepInclude(rest.at(-1)?.data, { _tag: "RunEnd", status: "completed" })
-      const all = framesOf((await ask(second.port, `/runs/${json.runId}/events`)).text)
-      const stored = seen.filter(({ event }) => event !== "MessageDelta")
-      assert.deepStrictEqual(all.slice(0, stored.length), stored)
-      const next = await ask(second.port, "/sessions/s/runs", { prompt: "list ." })
-      assert.strictEqual(next.status, 201)
-      second.child.kill("SIGTERM")
-      assert.strictEqual((await second.ended).code, 0)
-      // The database has the logs too.
-      if (sessions.startsWith("sqlite:")) {
-        assert.deepStrictEqual(readdirSync(dirname(sessions.slice("sqlite:".length))), ["agent.db"])
-      }
-    },
-    30_000
-  )
+  ])("continues cursors and the run after kill -9, in %s", async (_, place) => {
+    const sessions = place()
+    const first = await serve(sessions)
+    await ask(first.port, "/sessions", { sessionId: "s" })
+    const { json } = await ask(first.port, "/sessions/s/runs", { prompt })
+    const seen = await until(first.port, json.runId, "ToolInvoked")
+    first.child.kill("SIGKILL")
+    await first.ended
+    const second = await serve(sessions)
+    const last = seen.at(-1)?.id ?? 0
+    const { text } = await ask(second.port, `/runs/${json.runId}/events?after=${last}`)
+    const rest = framesOf(text)
+    assert.deepInclude(rest[0]?.data, { _tag: "ToolExecutionEnd", outcome: "unknown" })
+    assert.isAbove(rest[0]?.id ?? 0, last)
+    assert.deepInclude(rest.at(-1)?.data, { _tag: "RunEnd", status: "completed" })
+    const all = framesOf((await ask(second.port, `/runs/${json.runId}/events`)).text)
+    const stored = seen.filter(({ event }) => event !== "MessageDelta")
+    assert.deepStrictEqual(all.slice(0, stored.length), stored)
+    const next = await ask(second.port, "/sessions/s/runs", { prompt: "list ." })
+    assert.strictEqual(next.status, 201)
+    second.child.kill("SIGTERM")
+    assert.strictEqual((await second.ended).code, 0)
+    // The database has the logs too.
+    if (sessions.startsWith("sqlite:")) {
+      assert.deepStrictEqual(readdirSync(dirname(sessions.slice("sqlite:".length))), ["agent.db"])
+    }
+  })
 })

@@ -50,7 +50,7 @@ const hanging = Effect.gen(function* () {
   return { env, asked: () => asked }
 })
 
-describe("an end from outside", { timeout: 30_000 }, () => {
+describe("an end from outside", { timeout: 90_000 }, () => {
   it.effect.each([
     ["SIGINT", 130],
     ["SIGTERM", 143]

@@ -20,7 +20,7 @@ const collected = (env: Readonly<Record<string, string>>) =>
     return { ...ended, requests }
   }).pipe(Effect.scoped)
 
-describe.concurrent("the program's telemetry", { timeout: 30_000 }, () => {
+describe.concurrent("the program's telemetry", { timeout: 90_000 }, () => {
   it.effect("goes to the collector of the environment, without content", () =>
     Effect.gen(function* () {
       const { code, requests } = yield* collected({})

@@ -9,7 +9,7 @@ const unit = /```ini\n([^]*?)```/.exec(text)?.[1] ?? ""
 const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0
 
 describe.skipIf(!hasSystemd)("the unit of docs/durable.md", () => {
-  it("is one that systemd takes, without a remark", { timeout: 30_000 }, () => {
+  it("is one that systemd takes, without a remark", { timeout: 90_000 }, () => {
     const file = join(mkdtempSync(join(tmpdir(), "effect-agent-unit-")), "effect-agent.service")
     // The check looks for the program.
     writeFileSync(file, unit.replace("/usr/bin/effect-agent", process.execPath))

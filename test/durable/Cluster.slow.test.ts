@@ -99,8 +99,7 @@ describe.skipIf(!Postgres.isInstalled)("Cluster.worker", () => {
           })
         )
         yield* all([one])
-      }),
-    30_000
+      })
   )
 
   it.live("refuses sessions of PostgreSQL with another time zone than UTC", () =>

@@ -195,22 +195,19 @@ describe.skipIf(!Postgres.isInstalled)("PostgreSQL", () => {
       })
     )
 
-    it.live(
-      "gets its lock back after it has lost its connection",
-      () =>
-        Effect.gen(function* () {
-          const { another, sql, storage, url } = yield* stage(make)
-          const one = yield* storage.open("s")
-          const other = yield* another
-          yield* other.storage.list()
-          yield* breakLock(sql, url)
-          yield* Effect.repeat(Effect.andThen(Effect.sleep("50 millis"), advisoryLocks(sql)), {
-            until: (rows) => rows.length > 0
-          })
-          assert.strictEqual(yield* tagOf(Effect.scoped(other.storage.open("s"))), "Locked")
-          yield* one.append([line])
-        }),
-      20_000
+    it.live("gets its lock back after it has lost its connection", () =>
+      Effect.gen(function* () {
+        const { another, sql, storage, url } = yield* stage(make)
+        const one = yield* storage.open("s")
+        const other = yield* another
+        yield* other.storage.list()
+        yield* breakLock(sql, url)
+        yield* Effect.repeat(Effect.andThen(Effect.sleep("50 millis"), advisoryLocks(sql)), {
+          until: (rows) => rows.length > 0
+        })
+        assert.strictEqual(yield* tagOf(Effect.scoped(other.storage.open("s"))), "Locked")
+        yield* one.append([line])
+      })
     )
   })
 })

@@ -81,7 +81,7 @@ const until = <E, R>(condition: Effect.Effect<boolean, E, R>, times = 300): Effe
     is || times === 0 ? Effect.succeed(is) : Effect.delay(until(condition, times - 1), "10 millis")
   )
 
-describe.skipIf(!works)("the sandbox of shell", { timeout: 30_000 }, () => {
+describe.skipIf(!works)("the sandbox of shell", { timeout: 90_000 }, () => {
   it.live("lets a command change the root and temporary files, and nothing else", () =>
     Effect.gen(function* () {
       const { fs, outside, path, read, root, sh } = yield* make({ "a.txt": "a" })
