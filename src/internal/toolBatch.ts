@@ -2,6 +2,7 @@
  * Runs the tool calls of one answer: each is looked up, guarded, executed and answered. Every call gets exactly one result,
  * in the order of the calls, on every path.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
@@ -90,8 +91,9 @@ const sideBySide = (
       discard: true
     })
   ).pipe(
-    Effect.exit,
-    Effect.flatMap((exit) => (Exit.isSuccess(exit) ? Effect.void : ToolCall.closeUnbegun(batch, looked)))
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause) ? ToolCall.closeUnbegun(batch, looked) : Effect.failCause(cause)
+    )
   )
 
 const concurrencyOf = ({ run }: Batch): number =>
