@@ -18,8 +18,6 @@ import { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import { attempt } from "./interruption.ts"
 
-type Reason = FailureReason
-
 /** How a run ended. */
 interface Ending {
   readonly status: RunStatus
@@ -32,7 +30,7 @@ interface Ending {
 export const finish = Effect.fnUntraced(function* (
   run: Run,
   undelivered: ReadonlyArray<Message.Message>,
-  exit: Exit.Exit<RunStatus, Reason>
+  exit: Exit.Exit<RunStatus, FailureReason>
 ): Effect.fn.Return<RunResult, RunFailed> {
   const ending = endingOf(run, exit)
   if (ending.status === "cancelled") run.announceCancel()
@@ -95,7 +93,7 @@ export const failed = (reason: FailureReason, result: RunResult): RunFailed => {
   return failed
 }
 
-const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Ending => {
+const endingOf = (run: Run, exit: Exit.Exit<RunStatus, FailureReason>): Ending => {
   if (Exit.isSuccess(exit)) return { status: exit.value, error: undefined }
   const { stop } = run.control
   if (stop === undefined || !Cause.hasInterrupts(exit.cause))

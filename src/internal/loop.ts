@@ -61,9 +61,7 @@ const begin = (run: Run, { continued, open, prompts }: Task): void =>
     ...(open === undefined ? {} : { resumes: open.runId })
   })
 
-type Reason = FailureReason
-
-const beforeExecution = (run: Run, task: Task): Effect.Effect<void, Reason> =>
+const beforeExecution = (run: Run, task: Task): Effect.Effect<void, FailureReason> =>
   run.ask(
     "beforeExecution",
     () => ({ ...run.baseInput, options: run.options, prompts: task.prompts }),
@@ -73,7 +71,7 @@ const beforeExecution = (run: Run, task: Task): Effect.Effect<void, Reason> =>
     }
   )
 
-const work = (run: Run, task: Task, deadline: Limits.Deadline): Effect.Effect<RunStatus, Reason> =>
+const work = (run: Run, task: Task, deadline: Limits.Deadline): Effect.Effect<RunStatus, FailureReason> =>
   task.byHand === undefined
     ? turns(run, task, deadline)
     : Effect.as(Compact.byHand(run, task.byHand), "completed")
@@ -83,7 +81,7 @@ const turns = Effect.fnUntraced(function* (
   run: Run,
   task: Task,
   deadline: Limits.Deadline
-): Effect.fn.Return<RunStatus, Reason> {
+): Effect.fn.Return<RunStatus, FailureReason> {
   const takeChanges = Effect.suspend(() => {
     const changes = task.nextTurn()
     run.change(changes?.options, changes?.messages, changes?.unset)
@@ -124,8 +122,8 @@ const turns = Effect.fnUntraced(function* (
 /** Takes a turn. If its model call fails and the application allows a retry, waits until it is due, and returns `undefined`. */
 const retrying = (
   run: Run,
-  turn: Effect.Effect<Turn.Turn, Reason>
-): Effect.Effect<Turn.Turn | undefined, Reason> => {
+  turn: Effect.Effect<Turn.Turn, FailureReason>
+): Effect.Effect<Turn.Turn | undefined, FailureReason> => {
   const { output, retry } = run
   if (retry === undefined) return turn
   const wait = Effect.fnUntraced(function* (error: ProviderError) {
@@ -164,7 +162,7 @@ const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
 })
 
 /** How the run ended; `undefined` if another turn follows. */
-type Ended = Effect.fn.Return<RunStatus | undefined, Reason>
+type Ended = Effect.fn.Return<RunStatus | undefined, FailureReason>
 
 /** Takes queued messages for the next turn, or returns how the run ended. */
 const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
@@ -194,7 +192,7 @@ const isExpected = ({ background, output }: Run, { isTerminated, message }: Turn
   background.atWork.length + background.unread.length > 0
 
 /** Waits for the end of a background call or for a message of the user. Returns whether there is news for the model. */
-const awaitNews = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<boolean, Reason> {
+const awaitNews = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<boolean, FailureReason> {
   const { background, control, queues } = run
   while (background !== undefined) {
     const { arrival } = queues
@@ -221,7 +219,7 @@ const naturalEnd = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ende
   return (yield* OutputReview.isAccepted(run, output, turn)) ? "completed" : undefined
 })
 
-const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, Reason> {
+const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, FailureReason> {
   const { onMaxTurns = "fail", wrapUpInstruction = defaultWrapUp } = run.options.limits ?? {}
   const limit = Limits.outOfTurns(run)
   if (onMaxTurns === "fail") return yield* limit

@@ -29,15 +29,13 @@ export interface Asked {
   readonly message: Message.Assistant
   /** How long the model took; `undefined` where it was not asked. */
   readonly durationMs: number | undefined
-  readonly exit: Exit.Exit<void, Reason>
+  readonly exit: Exit.Exit<void, FailureReason>
 }
-
-type Reason = FailureReason
 
 /** Makes the request by `prepare`, asks, and waits for the end of the answer. */
 export const ask = Effect.fnUntraced(function* (
   run: Run,
-  prepare: Effect.Effect<ModelRequest, Reason>
+  prepare: Effect.Effect<ModelRequest, FailureReason>
 ): Effect.fn.Return<Asked> {
   const reply = new Reply(run)
   let exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
@@ -109,7 +107,7 @@ const uncut = Effect.fnUntraced(function* (reply: Reply, excess: Excess) {
  * Asks. If the conversation is, or may be, too long for the model, compacts it, once, and asks again. If a compaction is no remedy,
  * leaves out more of it.
  */
-const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason> =>
+const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, FailureReason> =>
   Effect.catchTag(prepared(reply, planned), "ProviderError", (error) =>
     Effect.gen(function* () {
       const { reason } = error
@@ -236,7 +234,7 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
   )
 
 /** Streams an answer. Asks again without the part of the conversation that the provider refuses. */
-const stream = (reply: Reply, request: ModelRequest): Effect.Effect<void, Reason> =>
+const stream = (reply: Reply, request: ModelRequest): Effect.Effect<void, FailureReason> =>
   Effect.suspend(() => {
     const { recovery, run } = reply
     const sent = recovery.request(request, run.messages)

@@ -15,8 +15,6 @@ import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
 import * as ToolBatch from "./toolBatch.ts"
 
-type Reason = FailureReason
-
 /** An answer and the results of its calls. */
 export interface Turn {
   readonly message: Message.Assistant
@@ -34,8 +32,8 @@ export interface Turn {
  */
 export const run = Effect.fnUntraced(function* (
   run: Run,
-  prepare: Effect.Effect<void, Reason>
-): Effect.fn.Return<Turn, Reason> {
+  prepare: Effect.Effect<void, FailureReason>
+): Effect.fn.Return<Turn, FailureReason> {
   run.beginTurn()
   yield* run.delivered
   const asked = yield* ModelCall.ask(run, Effect.andThen(prepare, Request.make(run)))
@@ -52,7 +50,7 @@ export const resume = Effect.fnUntraced(function* (
   run: Run,
   open: OpenTurn,
   begun?: InterruptedTurn
-): Effect.fn.Return<Turn, Reason> {
+): Effect.fn.Return<Turn, FailureReason> {
   const { message } = open
   run.beginTurn()
   yield* run.delivered
@@ -69,8 +67,8 @@ const end = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
   batch: Batch | undefined,
-  reviewed: Exit.Exit<void, Reason>
-): Effect.fn.Return<Turn, Reason> {
+  reviewed: Exit.Exit<void, FailureReason>
+): Effect.fn.Return<Turn, FailureReason> {
   const exit = yield* Effect.exit(batch === undefined ? whole(run, reviewed) : verdict(run, batch))
   const { isSuspended = false, isTerminated = false, results: toolResults = [] } = batch ?? {}
   run.waiting.leaveOpen(isSuspended ? batch?.openTurn : undefined)
@@ -93,20 +91,20 @@ const end = Effect.fnUntraced(function* (
 })
 
 /** Asks the hooks about an answer of the model. */
-const review = (run: Run, { durationMs, message }: ModelCall.Asked): Effect.Effect<void, Reason> =>
+const review = (run: Run, { durationMs, message }: ModelCall.Asked): Effect.Effect<void, FailureReason> =>
   durationMs === undefined
     ? Effect.void
     : run.ask("afterModel", () => ({ ...run.turnInput, message, durationMs }))
 
 /** An answer without calls, unless the run is stopped. */
-const whole = (run: Run, reviewed: Exit.Exit<void, Reason>): Effect.Effect<void, Reason> =>
+const whole = (run: Run, reviewed: Exit.Exit<void, FailureReason>): Effect.Effect<void, FailureReason> =>
   Exit.isSuccess(reviewed) ? run.interruptible : reviewed
 
 /** Fails if the run must not continue after these calls. */
 const verdict = Effect.fnUntraced(function* (
   run: Run,
   { failure, fatal, isSuspended }: Batch
-): Effect.fn.Return<void, Reason> {
+): Effect.fn.Return<void, FailureReason> {
   // The run ends anyway: a stop that comes now is too late.
   if (isSuspended) return
   if (fatal !== undefined) return yield* Effect.failCause(fatal)
