@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|jsonMembers|valueChange|valueDraft|growing|jsonPieces|compactionEvent|continuation|openRequest|limitTable|openTurn|interrupted|outcome|failureText|inspection|callSet|streamed|asking|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|errors))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|valueChange|valueDraft|growing|jsonPieces|compactionEvent|continuation|openRequest|limitTable|openTurn|interrupted|outcome|failureText|inspection|callSet|streamed|asking|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|errors))\.ts$/
   ],
   [
     "services",

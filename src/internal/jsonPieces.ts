@@ -6,8 +6,8 @@
  */
 import type * as Schema from "effect/Schema"
 import { maxDepth } from "./json.ts"
-import { type Members, setMember } from "./jsonMembers.ts"
 import type { Change } from "./valueChange.ts"
+import { type Members, setMember } from "./valueDraft.ts"
 
 /** A container that has not ended. */
 type Frame =

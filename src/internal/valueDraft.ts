@@ -4,7 +4,6 @@
  * After `take` it copies a container before its next change: once, however many changes follow.
  */
 import type * as Schema from "effect/Schema"
-import { type Members, setMember } from "./jsonMembers.ts"
 import type { Change } from "./valueChange.ts"
 
 export class ValueDraft {
@@ -61,3 +60,14 @@ export class ValueDraft {
 }
 
 const isList = (value: Schema.Json | undefined): value is ReadonlyArray<Schema.Json> => Array.isArray(value)
+
+/** The members of a JSON object that grows. */
+export interface Members {
+  [key: string]: Schema.Json
+}
+
+/** Sets a member as `JSON.parse` does: `__proto__` is a member too. */
+export const setMember = (of: Members, key: string, value: Schema.Json): void => {
+  if (key !== "__proto__") of[key] = value
+  else Object.defineProperty(of, key, { value, configurable: true, enumerable: true, writable: true })
+}
