@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as VendorKeys from "../src/internal/vendorKeys.ts"
+import * as VendorKeys from "../src/http/VendorKeys.ts"
 
 // Put together here, so that nobody takes them for keys.
 const body = "abcdef0123456789"

@@ -8,11 +8,11 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|valueChange|valueDraft|growing|jsonPieces|compactionEvent|continuation|openRequest|limitTable|openTurn|interrupted|outcome|failureText|inspection|callSet|streamed|asking|vendorKeys|jsonText|json|wording|retryAfter|vendorErrors|vendorFailure|answerSize|durationInput|nearestName|invalidInput|imageFile|errors))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|PartialValue|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|valueChange|valueDraft|growing|jsonPieces|compactionEvent|continuation|openRequest|limitTable|openTurn|interrupted|outcome|failureText|inspection|callSet|jsonText|json|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch|connectionFailure))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch))\.ts$/
   ],
   [
     "loop",
@@ -22,6 +22,8 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     "agent",
     /^((Agent)|internal\/(agentState|agentOptions|agentTools|subscriptions|agentRuntime|openTurns|openAgent|handingOver|subAgent))\.ts$/
   ],
+  // Parts that several edges share, without a subpath of their own.
+  ["parts of edges", /^(http|media|ui)\//],
   [
     "edges",
     /^(providers|resilience|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|mcp-server|sql|api|proxy)\//
@@ -36,9 +38,8 @@ const ringOf = (file: string) => rings.findIndex(([, files]) => files.test(file)
 const edgeOf = (file: string) =>
   file.includes("/") && !file.startsWith("internal/") ? file.split("/")[0] : undefined
 
-/** Outer edges compose those of the rings before, but not one another. */
-const composed = (from: string, to: string) => ringOf(from) > edges && ringOf(to) < ringOf(from)
-const edges = rings.findIndex(([name]) => name === "edges")
+/** Edges use the shared parts, and outer edges compose those of the rings before, but not one another. */
+const composed = (from: string, to: string) => ringOf(to) < ringOf(from)
 
 const root = join(import.meta.dirname, "../src")
 /** Examples in docstrings import as users do. */

@@ -22,6 +22,7 @@ const checked = [
   "{artifacts,guardrails,proxy,skills,tool-search}/*.ts",
   "node/**/*.ts",
   "sql/*.ts",
+  "{http,media,ui}/*.ts",
   "{api,server}/*.ts",
   "providers/*.ts",
   "providers/internal/**/*.ts"

@@ -49,7 +49,7 @@ import * as Calls from "./Calls.ts"
 import { initial as start, type Options, type State } from "./State.ts"
 import * as Steps from "./Step.ts"
 
-export type { Streamed } from "../internal/streamed.ts"
+export type { Streamed } from "../ui/Streamed.ts"
 export type { OpenAnswer, OpenCall, Options, State } from "./State.ts"
 export type { View } from "./ToolView.ts"
 

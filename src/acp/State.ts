@@ -3,7 +3,7 @@
  */
 import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { Streamed } from "../internal/streamed.ts"
+import type { Streamed } from "../ui/Streamed.ts"
 import type { StopReason } from "../Message.ts"
 import type { View } from "./ToolView.ts"
 

@@ -1,7 +1,7 @@
 /** One event of a run as updates of a session. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
-import * as Streamed from "../internal/streamed.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
 import * as Calls from "./Calls.ts"

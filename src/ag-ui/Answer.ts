@@ -1,7 +1,7 @@
 /** The deltas of an answer as events of AG-UI. Each bracket has one end: the client fails at any other. */
 import type * as ModelEvent from "../ModelEvent.ts"
 import { from } from "../internal/callSet.ts"
-import * as Streamed from "../internal/streamed.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import { reasoningId } from "./Conversation.ts"
 import type { Event } from "./Event.ts"
 import { callIdOf, type Producer, producerOf, type State, type Step, withProducer } from "./State.ts"

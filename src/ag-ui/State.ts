@@ -1,9 +1,9 @@
 /** The state of an AG-UI stream between two events. */
 import * as Schema from "effect/Schema"
 import { AgentEvent } from "../AgentEvent.ts"
-import * as Asking from "../internal/asking.ts"
+import * as Asking from "../ui/Asking.ts"
 import { CallSet } from "../internal/callSet.ts"
-import * as Streamed from "../internal/streamed.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import type { AgUiMessage, Event, JsonObject, Tag } from "./Event.ts"
 
 /**

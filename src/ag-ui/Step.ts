@@ -1,8 +1,8 @@
 /** One event of a run as events of AG-UI. */
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
-import * as Asking from "../internal/asking.ts"
+import * as Asking from "../ui/Asking.ts"
 import { from } from "../internal/callSet.ts"
-import * as Streamed from "../internal/streamed.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import * as Message from "../Message.ts"
 import * as Answer from "./Answer.ts"
 import * as Conversation from "./Conversation.ts"

@@ -2,7 +2,7 @@
 import type * as Schema from "effect/Schema"
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
-import * as Streamed from "../internal/streamed.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import type { Chunk } from "./Chunk.ts"
 import type { Flags } from "./State.ts"
 

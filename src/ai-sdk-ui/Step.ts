@@ -1,9 +1,9 @@
 /** One event of a run as chunks. */
 import * as Struct from "effect/Struct"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
-import * as Asking from "../internal/asking.ts"
+import * as Asking from "../ui/Asking.ts"
 import { CallSet, from } from "../internal/callSet.ts"
-import * as Streamed from "../internal/streamed.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import type * as Message from "../Message.ts"
 import * as Answer from "./Answer.ts"
 import type { Chunk, FinishReason, Metadata } from "./Chunk.ts"

@@ -19,7 +19,7 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import * as PromptMessages from "./PromptMessages.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { ProviderError, type Reason, StreamTruncated } from "../ProviderError.ts"
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
 
 /** A model of either version. */
 export type Model = LanguageModelV4 | LanguageModelV3

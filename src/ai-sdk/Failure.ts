@@ -5,10 +5,10 @@
  */
 import * as Inspectable from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
-import * as ConnectionFailure from "../internal/connectionFailure.ts"
-import * as VendorFailure from "../internal/vendorFailure.ts"
-import * as VendorKeys from "../internal/vendorKeys.ts"
-import * as Wording from "../internal/wording.ts"
+import * as ConnectionFailure from "../http/ConnectionFailure.ts"
+import * as VendorFailure from "../http/VendorFailure.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
+import * as Wording from "../http/Wording.ts"
 import * as Reasons from "../ProviderError.ts"
 import type { Reason } from "../ProviderError.ts"
 

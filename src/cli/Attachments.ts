@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import * as ImageFile from "../internal/imageFile.ts"
+import * as ImageFile from "../media/ImageFile.ts"
 import type * as Message from "../Message.ts"
 import * as Folders from "../skills/Folders.ts"
 import * as FileKind from "../tools/FileKind.ts"

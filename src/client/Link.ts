@@ -14,7 +14,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Api } from "../api/Api.ts"
 import * as Problem from "../api/Problem.ts"
-import * as ConnectionFailure from "../internal/connectionFailure.ts"
+import * as ConnectionFailure from "../http/ConnectionFailure.ts"
 import { ServerUnreachable, UnexpectedResponse } from "./ClientError.ts"
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _, infer G> ? G : never

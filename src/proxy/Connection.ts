@@ -22,8 +22,8 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
-import * as ConnectionFailure from "../internal/connectionFailure.ts"
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as ConnectionFailure from "../http/ConnectionFailure.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import {
   InvalidRequest,

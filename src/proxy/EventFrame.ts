@@ -11,7 +11,7 @@ import * as Json from "../internal/json.ts"
 import { ModelEvent } from "../ModelEvent.ts"
 import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
 import { sane } from "../Usage.ts"
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
 
 // ───────────────────────── To frames
 

@@ -12,7 +12,7 @@ import * as PiBody from "./PiBody.ts"
 import * as PiSignature from "./PiSignature.ts"
 import * as PiUsage from "./PiUsage.ts"
 import * as Reasons from "../ProviderError.ts"
-import * as VendorFailure from "../internal/vendorFailure.ts"
+import * as VendorFailure from "../http/VendorFailure.ts"
 
 const optional = Schema.optionalKey
 const index = { contentIndex: Schema.Int }

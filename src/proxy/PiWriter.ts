@@ -7,7 +7,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import type * as Usage from "../Usage.ts"

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as VendorFailure from "../internal/vendorFailure.ts"
+import * as VendorFailure from "../http/VendorFailure.ts"
 import type { Reason } from "../ProviderError.ts"
 import { Protocol, Transport } from "../ProviderError.ts"
 

@@ -2,7 +2,7 @@
  * Whether a run stands still until a person acts: all of its calls, and those of the runs inside, wait for an answer, or it is paused.
  */
 import type { AgentEvent } from "../AgentEvent.ts"
-import * as Asking from "../internal/asking.ts"
+import * as Asking from "../ui/Asking.ts"
 
 export class Standstill {
   /** The open requests and runs. */

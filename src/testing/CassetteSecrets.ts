@@ -5,7 +5,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { isObject } from "../internal/json.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
 
 /** Replaces the secrets in a text. */
 export type Redact = (text: string) => string

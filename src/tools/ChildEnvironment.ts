@@ -9,7 +9,7 @@
  *
  * @since 0.1.0
  */
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as VendorKeys from "../http/VendorKeys.ts"
 
 /**
  * Environment variables by name, as in `process.env`.

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { reasonOf } from "../../src/ai-sdk/Failure.ts"
 import { fromUnknown } from "../../src/ai/AiReason.ts"
-import * as VendorFailure from "../../src/internal/vendorFailure.ts"
+import * as VendorFailure from "../../src/http/VendorFailure.ts"
 
 const failed = (name: string, members: object) => Object.assign(new Error("failed"), { name, ...members })
 

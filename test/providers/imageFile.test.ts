@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as ImageFile from "../../src/internal/imageFile.ts"
+import * as ImageFile from "../../src/media/ImageFile.ts"
 import * as Images from "./images.ts"
 
 const base64 = (bytes: ArrayLike<number> | string) =>

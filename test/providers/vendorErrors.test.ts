@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { ProviderError } from "effect-agent"
-import * as VendorFailure from "../../src/internal/vendorFailure.ts"
+import * as VendorFailure from "../../src/http/VendorFailure.ts"
 import * as Codes from "./vendorCodes.ts"
 
 type Tag = ProviderError.Reason["_tag"]

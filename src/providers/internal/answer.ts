@@ -17,7 +17,7 @@ import {
 } from "../../ProviderError.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import type { Redact } from "./secrets.ts"
-import * as Wording from "../../internal/wording.ts"
+import * as Wording from "../../http/Wording.ts"
 
 /**
  * Maximum bytes of an answer, decompressed. Far above any answer of a model: a delta of a word takes about 200

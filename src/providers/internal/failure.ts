@@ -1,11 +1,11 @@
 /** The failures that events of an answer report, and those of data that are no events of the protocol. */
-import { inBand, inText } from "../../internal/vendorFailure.ts"
-import * as Wording from "../../internal/wording.ts"
+import { inBand, inText } from "../../http/VendorFailure.ts"
+import * as Wording from "../../http/Wording.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
 
-export { inText, ofErrorEvent, ofResponse } from "../../internal/vendorFailure.ts"
+export { inText, ofErrorEvent, ofResponse } from "../../http/VendorFailure.ts"
 
 /**
  * The failure for data that is not an event of the protocol. The message contains only a short part of it,

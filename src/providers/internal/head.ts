@@ -1,9 +1,9 @@
 /** The head of a response as events have it: its headers, and the rate limits that they report. */
 import * as Duration from "effect/Duration"
 import type { ModelEvent, RateLimit } from "../../ModelEvent.ts"
-import * as RetryAfter from "../../internal/retryAfter.ts"
+import * as RetryAfter from "../../http/RetryAfter.ts"
 import type { Redact } from "./secrets.ts"
-import * as VendorKeys from "../../internal/vendorKeys.ts"
+import * as VendorKeys from "../../http/VendorKeys.ts"
 
 export type Head = Pick<Extract<ModelEvent, { readonly _tag: "Start" }>, "headers" | "rateLimits">
 type Headers = Readonly<Record<string, string>>

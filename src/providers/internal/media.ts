@@ -5,7 +5,7 @@
 import { memoize } from "effect/Function"
 import * as DataUrl from "./dataUrl.ts"
 import * as Family from "../bedrock/family.ts"
-import * as ImageFile from "../../internal/imageFile.ts"
+import * as ImageFile from "../../media/ImageFile.ts"
 import type { ModelMessage } from "../../Message.ts"
 import type { Adjustment } from "../../ModelEvent.ts"
 import * as Models from "../Models.ts"

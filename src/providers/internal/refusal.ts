@@ -3,8 +3,8 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { refusedPart } from "../../internal/vendorErrors.ts"
-import * as Wording from "../../internal/wording.ts"
+import { refusedPart } from "../../http/VendorErrors.ts"
+import * as Wording from "../../http/Wording.ts"
 import type { ProviderError, Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
 import type * as Connection from "./connection.ts"

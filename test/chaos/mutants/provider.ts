@@ -3,17 +3,17 @@
  */
 import type { Mutant } from "./Mutant.ts"
 
-const network = "src/internal/connectionFailure.ts"
+const network = "src/http/ConnectionFailure.ts"
 const transport = "src/providers/Transport.ts"
 const plain = "src/providers/internal/plain.ts"
 const events = "src/providers/internal/failure.ts"
-const failure = "src/internal/vendorFailure.ts"
-const vendorErrors = "src/internal/vendorErrors.ts"
+const failure = "src/http/VendorFailure.ts"
+const vendorErrors = "src/http/VendorErrors.ts"
 const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/internal/sse.ts"
 const chat = "src/providers/openAiChat/protocol.ts"
 const chunks = "src/providers/openAiChat/chunk.ts"
-const retryAfter = "src/internal/retryAfter.ts"
+const retryAfter = "src/http/RetryAfter.ts"
 const silence = "src/providers/internal/silence.ts"
 const errors = "src/ProviderError.ts"
 const retry = "src/Retry.ts"
@@ -204,7 +204,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F023",
     without: "of a body only the start is kept",
-    file: "src/internal/wording.ts",
+    file: "src/http/Wording.ts",
     from: "const maxBody = 4096",
     to: "const maxBody = 409_600",
     test: statusTest

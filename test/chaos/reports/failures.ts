@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import { ProviderError } from "effect-agent"
-import * as VendorFailure from "../../../src/internal/vendorFailure.ts"
+import * as VendorFailure from "../../../src/http/VendorFailure.ts"
 import type { Report } from "./Report.ts"
 
 type Row = readonly [source: string, input: string, status: number, body: unknown, right: string]

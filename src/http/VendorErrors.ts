@@ -1,11 +1,11 @@
 /**
- * What the codes and the words of vendors mean: the one table of them, each row with its source. `vendorFailure` reads an error
+ * What the codes and the words of vendors mean: the one table of them, each row with its source. `VendorFailure` reads an error
  * and asks it.
  *
  * Vendors: SDK is the list of codes in openai 7.57, @anthropic-ai/sdk 1.14, @google/genai 3.3 and client-bedrock-runtime 3.1164.
  */
 import type { RefusedPart } from "../ProviderError.ts"
-import * as Wording from "./wording.ts"
+import * as Wording from "./Wording.ts"
 
 // ───────────────────────── Codes
 

@@ -2,15 +2,15 @@
  * Converts what a vendor answers in place of an answer, or inside one, to a `Reason`: status, headers, and a body of any shape. Pure.
  *
  * The status decides unless a code or the message is more exact: vendors answer 400 to a context overflow, 429 for an empty account,
- * and 200 to anything. `vendorErrors` knows what codes and words mean.
+ * and 200 to anything. `VendorErrors` knows what codes and words mean.
  */
 import type * as Duration from "effect/Duration"
-import * as Json from "./json.ts"
+import * as Json from "../internal/json.ts"
 import * as Reasons from "../ProviderError.ts"
 import type { Reason } from "../ProviderError.ts"
-import * as RetryAfter from "./retryAfter.ts"
-import * as Errors from "./vendorErrors.ts"
-import * as Wording from "./wording.ts"
+import * as RetryAfter from "./RetryAfter.ts"
+import * as Errors from "./VendorErrors.ts"
+import * as Wording from "./Wording.ts"
 
 /** A response that is not an answer, without secrets. `body` is its start. */
 export interface Refusal {

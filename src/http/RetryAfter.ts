@@ -1,8 +1,8 @@
 /** The wait that a provider requests, in all places and forms that providers use. */
 import * as Duration from "effect/Duration"
-import type { Json, JsonObject } from "./json.ts"
-import { array, isObject, object, text } from "./json.ts"
-import * as Wording from "./wording.ts"
+import type { Json, JsonObject } from "../internal/json.ts"
+import { array, isObject, object, text } from "../internal/json.ts"
+import * as Wording from "./Wording.ts"
 
 /** Maximum wait. A higher number means an error or no end. */
 const maxMillis = Duration.toMillis("365 days")

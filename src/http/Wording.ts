@@ -1,5 +1,5 @@
 /** Bounds the text of a server, which may be megabytes long. */
-import * as Json from "./json.ts"
+import * as Json from "../internal/json.ts"
 
 /**
  * The first 4,096 characters of a message. Only these are searched with patterns, which may take quadratic

@@ -2,7 +2,7 @@
  * The requests to a person that are open in the events of a run and of the runs inside, and whether all of their calls wait.
  */
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
-import { CallSet, from } from "./callSet.ts"
+import { CallSet, from } from "../internal/callSet.ts"
 
 /**
  * A run that has begun and not ended.
