@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Schedule, Stream } from "effect"
-import { Agent, Message, ProviderError, Retry } from "effect-agent"
-import { Fallback } from "effect-agent/resilience"
+import { Agent, Message, ProviderError } from "effect-agent"
+import { Fallback, Retry } from "effect-agent/resilience"
 import { Cassette, ScriptedProvider } from "effect-agent/testing"
 
 // Two scripts stand for two vendors, so that this runs offline: one is overloaded, the other answers.

@@ -1,5 +1,6 @@
 import { Effect, Layer, Schema } from "effect"
-import { Message, Provider, Steps, Tool, ToolRegistry } from "effect-agent"
+import { Message, Provider, Tool, ToolRegistry } from "effect-agent"
+import { Steps } from "effect-agent/steps"
 import { ScriptedProvider } from "effect-agent/testing"
 
 const weather = Tool.make({

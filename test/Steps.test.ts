@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Fiber, Layer, Schema, Struct } from "effect"
-import { HookManager, Loop, Message, Provider, Steps, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { HookManager, Loop, Message, Provider, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { Steps } from "effect-agent/steps"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { echo, failing, resultTexts, texts } from "./behaviour/play.ts"

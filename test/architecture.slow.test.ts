@@ -12,21 +12,21 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch))\.ts$/
+    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch))\.ts$/
   ],
   [
     "loop",
-    /^((Loop|Steps)|internal\/(background|backgroundTool|budget|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|budget|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry))\.ts$/
   ],
   [
     "agent",
     /^((Agent)|internal\/(agentState|agentOptions|agentTools|subscriptions|agentRuntime|openTurns|openAgent|handingOver|subAgent))\.ts$/
   ],
-  // Parts that several edges share, without a subpath of their own.
-  ["parts of edges", /^(http|media|ui)\//],
+  // The parts that several edges share.
+  ["parts of edges", /^(http|media|ui|resilience)\//],
   [
     "edges",
-    /^(providers|resilience|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|mcp-server|sql|api|proxy)\//
+    /^(providers|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|mcp-server|sql|steps|api|proxy)\//
   ],
   ["outer edges", /^(server|client|promise)\//],
   ["durable runs", /^durable\//],

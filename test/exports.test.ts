@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import * as core from "effect-agent"
 import * as acp from "effect-agent/acp"
 import * as ai from "effect-agent/ai"
@@ -27,6 +27,7 @@ import * as server from "effect-agent/server"
 import * as sessions from "effect-agent/sessions"
 import * as sql from "effect-agent/sql"
 import * as skills from "effect-agent/skills"
+import * as steps from "effect-agent/steps"
 import * as testing from "effect-agent/testing"
 import * as toolSearch from "effect-agent/tool-search"
 import * as tools from "effect-agent/tools"
@@ -59,18 +60,19 @@ const modules = {
   sessions,
   sql,
   skills,
+  steps,
   testing,
   "tool-search": toolSearch,
   tools
 }
 
-/** The namespaces of a barrel that are files beside it. */
+/** The files of the namespaces of a barrel, which are beside it or in a folder that edges share. */
 const filesOf = (barrel: string) =>
   [
     ...readFileSync(join(import.meta.dirname, "../src", barrel), "utf8").matchAll(
-      /^export \* as \w+ from "\.\/(\w+)\.ts"$/gm
+      /^export \* as \w+ from "(\.[\w./]+)\.ts"$/gm
     )
-  ].map(([, file = ""]) => file)
+  ].map(([, file = ""]) => join(dirname(barrel), file))
 
 /** The public names. A change here is a change for every user: it belongs in the changelog. */
 describe("exports", () => {
@@ -87,10 +89,7 @@ describe("exports", () => {
     const files = [
       "index",
       ...filesOf("index.ts"),
-      ...edges.flatMap((edge) => [
-        `${edge}/index`,
-        ...filesOf(`${edge}/index.ts`).map((file) => `${edge}/${file}`)
-      ])
+      ...edges.flatMap((edge) => [`${edge}/index`, ...filesOf(`${edge}/index.ts`)])
     ]
     const expected = files.map((file) => [
       `./${file}`.replace(/\/index$/, "").replace(/^\.\/index$/, "."),

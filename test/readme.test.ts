@@ -174,8 +174,8 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`outputRetries`", "internal/output", /defaultRetries = (\d+)/],
   ["`Agent.asTool`: `concurrency`", "internal/subAgent", /defaultConcurrency = (\d+)/],
   ["`maxRetryAfter`, with `retry`", "internal/promptOptions", /maxRetryAfter \?\? "(\d+) minutes"/],
-  ["`Retry`: `schedule`", "Retry", /Schedule\.upTo\(\{ times: (\d+) \}\)/],
-  ["`Retry`: `maxRetryAfter`", "Retry", /maxRetryAfter (?:\?\?|=) "(\d+) seconds"/],
+  ["`Retry`: `schedule`", "resilience/Retry", /Schedule\.upTo\(\{ times: (\d+) \}\)/],
+  ["`Retry`: `maxRetryAfter`", "resilience/Retry", /maxRetryAfter (?:\?\?|=) "(\d+) seconds"/],
   [
     "`timeouts.firstByte` of a provider",
     "providers/internal/silence",

@@ -12,7 +12,7 @@ import type { Provider } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import type { Preset } from "../providers/presets.ts"
 import { presets, responses } from "../providers/presets.ts"
-import type * as Retry from "../Retry.ts"
+import type * as Retry from "../resilience/Retry.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

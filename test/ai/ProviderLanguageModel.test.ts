@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Schedule, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Prompt, Tool as AiTool, Toolkit } from "effect/ai"
-import { Agent, Message, ProviderError, Retry, Tool } from "effect-agent"
+import { Agent, Message, ProviderError, Tool } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { LanguageModelProvider, ProviderLanguageModel } from "effect-agent/ai"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 

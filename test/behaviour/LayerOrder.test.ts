@@ -12,10 +12,10 @@ import {
   Provider,
   ProviderError,
   ResultLimit,
-  Retry,
   Tool,
   ToolSelection
 } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
 /** The names of hooks and services in the order in which the run called them, and of its events, each with `!`. */

@@ -8,9 +8,9 @@ import {
   PartialValue,
   Provider,
   ProviderError,
-  Retry,
   ToolRegistry
 } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { AgUi } from "effect-agent/ag-ui"
 import { AiSdkUi } from "effect-agent/ai-sdk-ui"
 import { Karl, OneRingStream } from "effect-agent/compat"

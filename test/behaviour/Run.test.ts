@@ -1,17 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
 import { Tracer } from "effect"
-import {
-  Agent,
-  AgentEvent,
-  Credentials,
-  Hook,
-  HookManager,
-  Loop,
-  Message,
-  ModelEvent,
-  Provider
-} from "effect-agent"
+import { Agent, AgentEvent, Hook, HookManager, Loop, Message, ModelEvent, Provider } from "effect-agent"
+import { Credentials } from "effect-agent/providers"
 import { ProviderError, RunResult, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"

@@ -9,10 +9,10 @@ import {
   Hook,
   type Message,
   ProviderError,
-  Retry,
   type RunOptions,
   Tool
 } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as EventLaws from "../laws/eventLaws.ts"
 import { at, millis } from "./cancel.ts"

@@ -2,7 +2,8 @@
  * What a scenario's input stands for: messages, model, tools and hooks as values of the library.
  */
 import { Duration, Effect, Layer, Option, Redacted, Schedule, Schema, type Scope, Stream } from "effect"
-import { ContextManager, Credentials, Hook, Message, Provider, ProviderError } from "effect-agent"
+import { ContextManager, Hook, Message, Provider, ProviderError } from "effect-agent"
+import { Credentials } from "effect-agent/providers"
 import { RunOptions, Tool } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"

@@ -8,13 +8,13 @@ import {
   Hook,
   Loop,
   Message,
-  Retry,
   RunFailed,
   Telemetry,
   Tool,
   ToolRegistry,
   Usage
 } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { Guardrail } from "effect-agent/guardrails"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { inspect } from "node:util"

@@ -38,6 +38,7 @@ const entries = [
   "sessions",
   "sql",
   "skills",
+  "steps",
   "testing",
   "proxy",
   "tool-search",

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, ConfigProvider, Effect, Layer, Option, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { FetchHttpClient } from "effect/http"
-import { Credentials, Message, ModelEvent, Provider, type ProviderError } from "effect-agent"
-import { AzureOpenAi } from "effect-agent/providers"
+import { Message, ModelEvent, Provider, type ProviderError } from "effect-agent"
+import { AzureOpenAi, Credentials } from "effect-agent/providers"
 import { events, refuse, serve, stream } from "./server.ts"
 
 const weather: Provider.ToolDefinition = {

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Message, Provider, Retry } from "effect-agent"
+import { Message, Provider } from "effect-agent"
 import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
-import { Fallback } from "effect-agent/resilience"
+import { Fallback, Retry } from "effect-agent/resilience"
 import { refuse, serve } from "./server.ts"
 
 const apiKey = "sk-planted-0123456789abcdef"

@@ -2,17 +2,9 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, ConfigProvider, Effect, Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
-import {
-  Agent,
-  type AgentEvent,
-  Credentials,
-  Message,
-  Provider,
-  ProviderError,
-  RunFailed
-} from "effect-agent"
+import { Agent, type AgentEvent, Message, Provider, ProviderError, RunFailed } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
-import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { Anthropic, Credentials, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
 import { inspect } from "node:util"
 import { refuse, type Seen, serve, type Server } from "./server.ts"

@@ -13,16 +13,8 @@ import {
   Stream
 } from "effect"
 import { FetchHttpClient } from "effect/http"
-import {
-  Agent,
-  Credentials,
-  Message,
-  ModelEvent,
-  Provider,
-  ProviderError,
-  Tool,
-  ToolRegistry
-} from "effect-agent"
+import { Agent, Message, ModelEvent, Provider, ProviderError, Tool, ToolRegistry } from "effect-agent"
+import { Credentials } from "effect-agent/providers"
 import { ModelStream, ProxyProvider } from "effect-agent/proxy"
 import { ScriptedProvider } from "effect-agent/testing"
 import { serve, stream } from "../providers/server.ts"

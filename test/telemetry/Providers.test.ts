@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Provider, Retry } from "effect-agent"
+import { Provider } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import * as Telemetry from "../../src/internal/telemetry.ts"
 

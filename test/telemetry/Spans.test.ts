@@ -9,10 +9,10 @@ import {
   Message,
   Provider,
   ProviderError,
-  Retry,
   Tool,
   ToolRegistry
 } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { named, record } from "./recorder.ts"
 

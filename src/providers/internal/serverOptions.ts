@@ -5,7 +5,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../../Provider.ts"
-import * as Retry from "../../Retry.ts"
+import * as Retry from "../../resilience/Retry.ts"
 import type { Wire } from "./answer.ts"
 import type { Timeouts } from "./silence.ts"
 

@@ -16,7 +16,7 @@ const chunks = "src/providers/openAiChat/chunk.ts"
 const retryAfter = "src/http/RetryAfter.ts"
 const silence = "src/providers/internal/silence.ts"
 const errors = "src/ProviderError.ts"
-const retry = "src/Retry.ts"
+const retry = "src/resilience/Retry.ts"
 
 const connectTest = "test/faults/connect.test.ts"
 const statusTest = "test/faults/status.test.ts"

@@ -197,7 +197,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F103",
     without: "the wait for a retry is waited out",
-    file: "src/Retry.ts",
+    file: "src/resilience/Retry.ts",
     from: "Effect.sleep(delay)",
     to: "Effect.uninterruptible(Effect.sleep(delay))",
     test: abort

@@ -3,8 +3,8 @@
  */
 import { ConfigProvider, Effect, Layer, Option, Redacted, Schedule } from "effect"
 import type { HttpClient } from "effect/http"
-import { Credentials, type Provider } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { type Provider } from "effect-agent"
+import { Anthropic, Credentials, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 
 export interface Secret {

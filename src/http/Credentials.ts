@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import type { ProviderError } from "./ProviderError.ts"
+import type { ProviderError } from "../ProviderError.ts"
 
 /**
  * The source of API keys.
@@ -36,7 +36,7 @@ export interface Service {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Credentials } from "effect-agent"
+ * import { Credentials } from "effect-agent/providers"
  *
  * const program = Effect.gen(function* () {
  *   const { apiKey } = yield* Credentials.Credentials
@@ -60,7 +60,7 @@ export const Credentials = Context.Reference<Service>("effect-agent/Credentials"
  *
  * ```ts
  * import { Effect, Option, Redacted, Ref } from "effect"
- * import { Credentials } from "effect-agent"
+ * import { Credentials } from "effect-agent/providers"
  *
  * const program = Effect.gen(function* () {
  *   const current = yield* Ref.make("sk-first")

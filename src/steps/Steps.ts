@@ -18,21 +18,21 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
-import * as Continuation from "./internal/continuation.ts"
-import * as HostedCall from "./internal/hostedCall.ts"
-import * as Input from "./internal/invalidInput.ts"
-import { table } from "./internal/limitTable.ts"
-import { TaggedError } from "./internal/errors.ts"
-import * as ToolOutcome from "./internal/toolOutcome.ts"
-import * as Output from "./internal/toolOutput.ts"
-import { idempotencyKey } from "./internal/toolRun.ts"
-import * as Message from "./Message.ts"
-import { parseArguments } from "./ModelEvent.ts"
-import type { ModelRequest, ToolDefinition } from "./Provider.ts"
-import * as RunOptions from "./RunOptions.ts"
-import { ToolRegistry } from "./ToolRegistry.ts"
-import * as Transcript from "./Transcript.ts"
+import { type RunStatus, ToolOutput } from "../AgentEvent.ts"
+import * as Continuation from "../internal/continuation.ts"
+import * as HostedCall from "../internal/hostedCall.ts"
+import * as Input from "../internal/invalidInput.ts"
+import { table } from "../internal/limitTable.ts"
+import { TaggedError } from "../internal/errors.ts"
+import * as ToolOutcome from "../internal/toolOutcome.ts"
+import * as Output from "../internal/toolOutput.ts"
+import { idempotencyKey } from "../internal/toolRun.ts"
+import * as Message from "../Message.ts"
+import { parseArguments } from "../ModelEvent.ts"
+import type { ModelRequest, ToolDefinition } from "../Provider.ts"
+import * as RunOptions from "../RunOptions.ts"
+import { ToolRegistry } from "../ToolRegistry.ts"
+import * as Transcript from "../Transcript.ts"
 
 /**
  * The options of a loop by steps: those of a run that apply to it.
@@ -61,7 +61,7 @@ export interface Options extends Schema.Schema.Type<typeof Options> {}
  *
  * ```ts
  * import { Effect, Schema } from "effect"
- * import { Steps } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const Stored = Schema.fromJsonString(Schema.toCodecJson(Steps.State))
  *
@@ -152,7 +152,8 @@ const invalid = (detail: string) => Effect.fail(new InvalidStep({ detail }))
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Message, Steps } from "effect-agent"
+ * import { Message } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const program = Effect.gen(function* () {
  *   const started = yield* Steps.start("Hello", { model: "any" })
@@ -195,7 +196,8 @@ const readOptions = Input.reader(Options)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Message, Steps } from "effect-agent"
+ * import { Message } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const program = Effect.map(Steps.start("Hello", { model: "any" }), (state) => {
  *   const next = Steps.next(state)
@@ -241,7 +243,8 @@ const isCancelled = (message: Message.Message): boolean =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Message, Steps } from "effect-agent"
+ * import { Message } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const program = Effect.gen(function* () {
  *   const started = yield* Steps.start("Hello", { model: "any" })
@@ -305,7 +308,8 @@ const withParams = (call: Message.ToolCall): Message.ToolCall => {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Message, Steps } from "effect-agent"
+ * import { Message } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const call = { type: "toolCall", id: "call-1", name: "weather", rawArguments: "{}", params: {} } as const
  *
@@ -384,7 +388,8 @@ const readResults = Schema.decodeUnknownResult(
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Message, Steps } from "effect-agent"
+ * import { Message } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const program = Effect.gen(function* () {
  *   const started = yield* Steps.start("Hello", { model: "any" })
@@ -427,7 +432,8 @@ const named = (calls: ReadonlyArray<Message.ToolCall>): string =>
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Message, Steps, Tool, ToolRegistry } from "effect-agent"
+ * import { Message, Tool, ToolRegistry } from "effect-agent"
+ * import { Steps } from "effect-agent/steps"
  *
  * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
  * const made = { type: "toolCall", id: "call-1", name: "ping", rawArguments: "{}", params: {} } as const

@@ -8,11 +8,11 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { ModelEvent } from "./ModelEvent.ts"
-import * as Provider from "./Provider.ts"
-import type { ProviderError } from "./ProviderError.ts"
-import { Patience } from "./internal/patience.ts"
-import * as Silence from "./internal/silence.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
+import * as Provider from "../Provider.ts"
+import type { ProviderError } from "../ProviderError.ts"
+import { Patience } from "../internal/patience.ts"
+import * as Silence from "../internal/silence.ts"
 
 /**
  * The options of a retry.
@@ -69,7 +69,8 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
  *
  * ```ts
  * import { Effect, Schedule } from "effect"
- * import { Agent, ProviderError, Retry } from "effect-agent"
+ * import { Agent, ProviderError } from "effect-agent"
+ * import { Retry } from "effect-agent/resilience"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const provider = ScriptedProvider.layer([
@@ -104,7 +105,7 @@ export const layer = (
  * **Example** (Decorating a provider)
  *
  * ```ts
- * import { Retry } from "effect-agent"
+ * import { Retry } from "effect-agent/resilience"
  * import { LocalRules } from "effect-agent/providers"
  *
  * const provider = Retry.make(LocalRules.provider, { maxRetryAfter: "10 seconds" })
