@@ -29,7 +29,7 @@ import { open, prompted } from "./internal/openAgent.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import { type Prompted, type PromptOptions, readPrompt, type Unread } from "./internal/promptOptions.ts"
 import { Provider } from "./Provider.ts"
-import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
+import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/pending.ts"
 import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions, Update } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -57,7 +57,7 @@ export {
   type SubAgentOptions,
   type SubAgentParams
 } from "./internal/subAgent.ts"
-export type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
+export type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/pending.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
 /**

@@ -484,13 +484,16 @@ export type Update = Unsettable<RunOptions, "model" | "limits" | "modelOptions">
  */
 export const given = <A>(options: A, depth = 2): A => {
   if (!Predicate.isObject(options) || depth === 0) return options
-  const members = Object.entries(options).filter(([, value]) => value !== undefined)
-  const isWhole = members.length === Object.keys(options).length
-  const inner = members.map(([key, value]) => [key, given(value, depth - 1)] as const)
-  const isSame = isWhole && inner.every(([key, value]) => value === options[key])
+  const members: Array<readonly [string, unknown]> = []
+  let isSame = true
+  for (const [key, value] of Object.entries(options)) {
+    const inner = depth > 1 && Predicate.isObject(value) ? given(value, depth - 1) : value
+    if (value !== inner || value === undefined) isSame = false
+    if (value !== undefined) members.push([key, inner])
+  }
   return isSame
     ? options
-    : Object.assign(Object.create(Object.getPrototypeOf(options)), Object.fromEntries(inner))
+    : Object.assign(Object.create(Object.getPrototypeOf(options)), Object.fromEntries(members))
 }
 
 /**
@@ -558,7 +561,7 @@ export const patch = <Options extends Partial<RunOptions>>(
   options: Options,
   changes: Partial<RunOptions> | undefined
 ): Options => {
-  if (changes === undefined) return options
+  if (changes === undefined || Object.keys(changes).length === 0) return options
   const { limits, modelOptions, ...others } = given(changes)
   return {
     ...options,

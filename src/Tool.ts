@@ -19,13 +19,13 @@ import * as PromiseTool from "./internal/promiseTool.ts"
 import type { ToolContext } from "./internal/toolContext.ts"
 import type { Trust, VendorMembers } from "./Message.ts"
 import type { ToolCaller } from "./Provider.ts"
-import * as Output from "./internal/toolOutput.ts"
+import * as Output from "./internal/toolRun.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
 export { InvalidParams, type ParamsSchema } from "./internal/params.ts"
 export { type PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
 export { ToolContext } from "./internal/toolContext.ts"
-export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolOutput.ts"
+export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolRun.ts"
 
 /**
  * The options that `make`, `fromJsonSchema` and `fromPromise` share.

@@ -12,9 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
-import * as Definition from "./internal/toolDefinition.ts"
 import { RegisteredTools } from "./internal/registeredTools.ts"
-import * as ToolName from "./internal/toolName.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 import { makeId, type ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
@@ -235,7 +233,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
       unregister: (name) => Effect.sync(() => registered.remove((other) => other === name)),
       clear: Effect.sync(() => void registered.remove(() => true)),
       has: (name) => Effect.sync(() => registered.tools.has(name)),
-      get: (name) => Effect.sync(() => ToolName.find(registered.tools, name)),
+      get: (name) => Effect.sync(() => ToolRun.findTool(registered.tools, name)),
       definitions: Effect.sync(() => definitionsOf(registered.tools)),
       changes: Stream.map(registered.changes, definitionsOf),
       prepare: (call, options) => Effect.suspend(() => prepare(registered.tools, call, options)),
@@ -334,7 +332,7 @@ const duplicate = (tool: Tool.Any) =>
 
 // The same array from turn to turn, of the same definitions: providers keep what they encode by definition.
 const definitionsOf = memoize((tools: ReadonlyMap<string, Tool.Any>) =>
-  Array.from(tools.values(), Definition.of)
+  Array.from(tools.values(), ToolRun.definitionOf)
 )
 
 const prepare = Effect.fnUntraced(function* (
@@ -343,7 +341,7 @@ const prepare = Effect.fnUntraced(function* (
   options: PrepareOptions = {}
 ): Effect.fn.Return<PreparedCall, ToolNotFound | InvalidArguments> {
   const { among = registered, caseInsensitiveTools = false } = options
-  const tool = ToolName.find(among, call.name, caseInsensitiveTools)
+  const tool = ToolRun.findTool(among, call.name, caseInsensitiveTools)
   if (tool === undefined) return yield* new ToolNotFound({ toolName: call.name, known: [...among.keys()] })
   const input = options.input ?? (yield* argumentsOf(call, tool, options))
   if (!Predicate.isObject(input)) return yield* invalid(call, "the arguments must be a JSON object")

@@ -425,18 +425,16 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
 export const forModel = (
   messages: ReadonlyArray<Message>
 ): { readonly messages: ReadonlyArray<ModelMessage>; readonly system?: string } => {
-  const read = messages.every(isForModel)
-    ? messages
-    : messages.flatMap(
-        (message): ReadonlyArray<ModelMessage> => (isForModel(message) ? [message] : ofDeveloper(message))
-      )
+  const read: Array<ModelMessage> = []
+  for (const message of messages) {
+    if (message.role === "custom") read.push(...ofDeveloper(message))
+    else read.push(message)
+  }
   const [first] = read
   return first?.role === "user" && first.from === "developer"
     ? { messages: read.slice(1), system: textOf(first) }
     : { messages: read }
 }
-
-const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
 
 /** Returns the same object each time, so that its encoding can be cached. */
 const ofDeveloper = memoize((message: Custom): ReadonlyArray<User> => {
@@ -456,9 +454,31 @@ const isSound = (messages: ReadonlyArray<Message>): boolean => {
   if (first === undefined) return true
   const known = sound.get(first) ?? []
   const added = goesOnFrom(messages, known) ? messages.slice(known.length) : messages
-  if (added.some(isFailed) || violations(added).length > 0) return false
+  if (!areSound(added)) return false
   if (added.length > 0) sound.set(first, messages.slice())
   return true
+}
+
+/** Whether a provider accepts these messages behind sound ones, and no answer in them failed. */
+const areSound = (messages: ReadonlyArray<Message>): boolean => {
+  /** The ids of the calls without a result so far. */
+  const open: Array<string> = []
+  for (const message of messages) {
+    if (message.role === "custom") continue
+    if (message.role === "toolResult") {
+      if (open.shift() !== message.toolCallId) return false
+      continue
+    }
+    if (open.length > 0) return false
+    if (message.role === "user") continue
+    if (message.stopReason === "error" || message.stopReason === "aborted") return false
+    for (const block of message.content) {
+      if (block.type !== "toolCall") continue
+      if (block.id.trim() === "" || open.includes(block.id)) return false
+      open.push(block.id)
+    }
+  }
+  return open.length === 0
 }
 
 /** An answer and the messages up to the next one. The messages before the first answer follow none. */

@@ -125,17 +125,22 @@ export const make = (usage: Partial<Usage>): Usage =>
 export const sane = (usage: Usage): Usage => {
   if (isSane(usage)) return usage
   const [input, output] = [bounded(usage.input), bounded(usage.output)]
-  return {
+  const corrected: Sum = {
     input,
     output,
     cacheRead: bounded(usage.cacheRead),
     cacheWrite: bounded(usage.cacheWrite),
-    total: bounded(usage.total >= 0 ? usage.total : input + output),
-    ...details(usage, {}, (claimed) => (claimed === undefined ? undefined : bounded(claimed))),
+    total: bounded(usage.total >= 0 ? usage.total : input + output)
+  }
+  for (const name of details) {
+    const claimed = usage[name]
+    if (claimed !== undefined) corrected[name] = bounded(claimed)
+  }
+  const isCostKnown = usage.cost !== undefined && usage.cost >= 0
+  return {
+    ...corrected,
     ...callsIn(usage),
-    ...(usage.cost === undefined || !(usage.cost >= 0)
-      ? {}
-      : { cost: bounded(usage.cost), ...sourceOf(usage) })
+    ...(isCostKnown ? { cost: bounded(usage.cost), ...sourceOf(usage) } : {})
   }
 }
 
@@ -161,42 +166,31 @@ export const sane = (usage: Usage): Usage => {
  * @since 0.1.0
  */
 export const add = (self: Usage, that: Usage): Usage => {
+  if (self === zero) return sane(that)
+  if (that === zero) return sane(self)
   const one = sane(self)
   const other = sane(that)
-  const cost = sumOf(one.cost, other.cost)
-  return sane({
+  const sum: Sum = {
     input: one.input + other.input,
     output: one.output + other.output,
     cacheRead: one.cacheRead + other.cacheRead,
     cacheWrite: one.cacheWrite + other.cacheWrite,
-    total: one.total + other.total,
-    ...details(one, other, sumOf),
-    ...callsIn(one, other),
-    ...(cost === undefined ? {} : { cost, ...sourceOf(one, other) })
-  })
-}
-
-type Details = Pick<Usage, "cacheWriteLong" | "inputAudio" | "outputAudio" | "reasoning" | "estimated">
-
-/** The optional counts of two usages, joined. */
-const details = (
-  one: Details,
-  other: Details,
-  join: (one: number | undefined, other: number | undefined) => number | undefined
-): Details => {
-  const cacheWriteLong = join(one.cacheWriteLong, other.cacheWriteLong)
-  const inputAudio = join(one.inputAudio, other.inputAudio)
-  const outputAudio = join(one.outputAudio, other.outputAudio)
-  const reasoning = join(one.reasoning, other.reasoning)
-  const estimated = join(one.estimated, other.estimated)
-  return {
-    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
-    ...(inputAudio === undefined ? {} : { inputAudio }),
-    ...(outputAudio === undefined ? {} : { outputAudio }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(estimated === undefined ? {} : { estimated })
+    total: one.total + other.total
   }
+  for (const name of details) {
+    const known = one[name] ?? other[name]
+    if (known !== undefined) sum[name] = (one[name] ?? 0) + (other[name] ?? 0)
+  }
+  if (one.hostedToolCalls !== undefined || other.hostedToolCalls !== undefined)
+    Object.assign(sum, callsIn(one, other))
+  if (one.cost !== undefined || other.cost !== undefined)
+    Object.assign(sum, { cost: (one.cost ?? 0) + (other.cost ?? 0) }, sourceOf(one, other))
+  return sane(sum)
 }
+
+/** The counts that a provider may not report. */
+const details = ["cacheWriteLong", "inputAudio", "outputAudio", "reasoning", "estimated"] as const
+type Sum = { -readonly [Name in keyof Usage]: Usage[Name] }
 
 /** The calls of the tools of the vendor in all of these usages. */
 const callsIn = (...usages: ReadonlyArray<Usage>): Pick<Usage, "hostedToolCalls"> => {
@@ -215,26 +209,13 @@ const sourceOf = (...usages: ReadonlyArray<Usage>): Pick<Usage, "costSource"> =>
   return { costSource: others.every((source) => source === first) ? first : "mixed" }
 }
 
+/** Whether each number can be added and encoded: `NaN` is neither above nor below a bound. */
 const isSane = (usage: Usage): boolean => {
   const { cacheRead, cacheWrite, cacheWriteLong = 0, cost = 0, input, output, reasoning = 0, total } = usage
-  const { estimated = 0, hostedToolCalls, inputAudio = 0, outputAudio = 0 } = usage
-  return [
-    input,
-    output,
-    cacheRead,
-    cacheWrite,
-    cacheWriteLong,
-    inputAudio,
-    outputAudio,
-    reasoning,
-    estimated,
-    total,
-    cost,
-    ...(hostedToolCalls === undefined ? [] : Object.values(hostedToolCalls))
-  ].every((claimed) => claimed >= 0 && claimed <= Number.MAX_SAFE_INTEGER)
+  const { estimated = 0, hostedToolCalls = {}, inputAudio = 0, outputAudio = 0 } = usage
+  const counts = [input, output, cacheRead, cacheWrite, cacheWriteLong, inputAudio, outputAudio, reasoning]
+  const all = [...counts, estimated, total, cost, ...Object.values(hostedToolCalls)]
+  return Math.min(...all) >= 0 && Math.max(...all) <= Number.MAX_SAFE_INTEGER
 }
 
 const bounded = (claimed: number): number => (claimed > 0 ? Math.min(claimed, Number.MAX_SAFE_INTEGER) : 0)
-
-const sumOf = (one: number | undefined, other: number | undefined): number | undefined =>
-  one === undefined ? other : one + (other ?? 0)

@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served|stopwatch))\.ts$/
+    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(handoff|interruption|params|standardParams|toolContext|promiseTool|registeredTools|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|served))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|budget|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|argumentsHash|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|journal|delivery|events|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry))\.ts$/
   ],
   [
     "agent",

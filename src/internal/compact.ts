@@ -24,15 +24,12 @@ type CompactionEvent = OfTag<"Compaction">
 type Compacting<A> = Effect.Effect<A, FailureReason>
 
 /** Compacts the conversation if the manager finds it due. */
-export const ifDue = (run: Run): Compacting<void> =>
-  run.contextManager.compact === undefined
-    ? Effect.void
-    : Effect.gen(function* () {
-        const trigger = { reason: "threshold" } as const
-        const plan = yield* planned(run, trigger)
-        if (plan === undefined || run.compactions.isTooSoon(plan.tokensBefore)) return
-        yield* isCarriedOut(run, trigger, plan)
-      })
+export const ifDue = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FailureReason> {
+  const trigger = { reason: "threshold" } as const
+  const plan = yield* planned(run, trigger)
+  if (plan === undefined || run.compactions.isTooSoon(plan.tokensBefore)) return
+  yield* isCarriedOut(run, trigger, plan)
+})
 
 /** Compacts a conversation that is, or may be, too long for the model. Returns whether it is shorter. */
 export const afterOverflow = Effect.fnUntraced(function* (

@@ -13,7 +13,7 @@ import { isMessage } from "./invalidInput.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import * as RunOptions from "../RunOptions.ts"
-import { isOutput, rendered } from "./toolOutput.ts"
+import { isOutput, rendered } from "./toolRun.ts"
 
 /** A list of messages. A copy that the hook was given becomes the message of the transcript again. */
 const listOf = <A extends Message>(isOne: (value: unknown) => value is A) => {

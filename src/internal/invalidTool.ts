@@ -13,7 +13,7 @@ import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
 import * as StandardParams from "./standardParams.ts"
 import { TaggedError } from "./errors.ts"
-import * as ToolName from "./toolName.ts"
+import { acceptedName, isAcceptedName } from "./toolRun.ts"
 
 /**
  * The definition of a tool cannot work.
@@ -151,10 +151,10 @@ const members: ReadonlySet<string> = new Set(
 const nameFault = (name: unknown): string | undefined => {
   if (typeof name !== "string" || name === "")
     return '`name` is missing. Give it a name such as "get_weather".'
-  return ToolName.isAccepted(name)
+  return isAcceptedName(name)
     ? undefined
     : "the name may hold only letters, digits, _ and -, at most 64 characters: providers refuse any other. " +
-        `Use ${JSON.stringify(ToolName.accepted(name))}, and \`label\` for what people read.`
+        `Use ${JSON.stringify(acceptedName(name))}, and \`label\` for what people read.`
 }
 
 const paramsFault = ({ parameters, params }: Checked): string | undefined => {

@@ -17,8 +17,7 @@ import type { ModelRequest, Provider, ToolDefinition } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
 import { ToolContext } from "./toolContext.ts"
-import * as ToolName from "./toolName.ts"
-import * as ToolOutput from "./toolOutput.ts"
+import * as ToolRun from "./toolRun.ts"
 
 /**
  * The options of a typed output.
@@ -132,7 +131,7 @@ export class Output<A> {
 
   /** Whether a call gives the output. */
   isCall({ name }: Pick<ToolCall, "name">): boolean {
-    return this.tool !== undefined && ToolName.bare(name) === this.tool.name
+    return this.tool !== undefined && ToolRun.bareName(name) === this.tool.name
   }
 
   /** Whether one of the calls of this turn gave a valid output. */
@@ -188,7 +187,7 @@ export class Output<A> {
   }
 }
 
-const accepted = ToolOutput.output("Accepted.", { terminate: true })
+const accepted = ToolRun.output("Accepted.", { terminate: true })
 
 const cut: Partial<Record<Assistant["stopReason"], string>> = {
   length: "The answer was cut at its token limit. ",

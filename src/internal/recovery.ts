@@ -392,15 +392,13 @@ export const without = (
   readonly messages: ReadonlyArray<Message.ModelMessage>
   readonly adjusted: ReadonlyArray<Adjustment>
 } => {
-  const known = transcript.flatMap((message, end) =>
-    message.role === "assistant"
-      ? // A server that refuses the thinking of earlier answers would refuse that of later ones too.
-        (message.leftOut ?? []).map((entry) => ({ entry, end: entry.kind === "thinking" ? Infinity : end }))
-      : []
-  )
-  const all = [...known, ...entries.map((entry) => ({ entry, end: transcript.length }))].filter(
-    ({ entry }) => entry.model === model
-  )
+  const all: Array<{ readonly entry: Message.LeftOut; readonly end: number }> = []
+  for (const [end, message] of transcript.entries())
+    if (message.role === "assistant" && message.leftOut !== undefined)
+      // A server that refuses the thinking of earlier answers would refuse that of later ones too.
+      for (const entry of message.leftOut)
+        if (entry.model === model) all.push({ entry, end: entry.kind === "thinking" ? Infinity : end })
+  for (const entry of entries) if (entry.model === model) all.push({ entry, end: transcript.length })
   if (all.length === 0) return { messages, adjusted: [] }
   const places = new Map(transcript.map(({ id }, place) => [id, place]))
   // A message that a hook or a compaction made has no place, and is older than the answers.
@@ -411,4 +409,46 @@ export const without = (
       .reduce<Replaced>((each, { entry }) => again(each, replacerOf(entry)), { message, left: [] })
   )
   return { messages: replaced.map(({ message }) => message), adjusted: report(replaced) }
+}
+
+// ───────────────────────── Refused messages
+
+/** A transcript, and the compaction that requests start from. */
+interface Accepted {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly compaction: Transcript.Compaction | undefined
+}
+
+/** The messages after the last answer, which a guard has just refused. */
+export const news = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.MessageId> =>
+  messages
+    .slice(
+      messages.findLastIndex((message) => message.role === "assistant" && !Transcript.isFailed(message)) + 1
+    )
+    .flatMap((message) => (isNews(message) ? [message.id] : []))
+
+const isNews = (message: Message.Message): boolean =>
+  message.role === "custom" ? message.kind !== "developer" : message.role !== "assistant"
+
+/**
+ * The conversation without the refused messages. A compaction that keeps a refused message first keeps the next one first. A summary
+ * of refused messages alone goes with them.
+ */
+export const withoutRefused = ({ compaction, messages }: Accepted): Accepted => {
+  const refused = new Set<Message.MessageId>()
+  for (const message of messages)
+    if (message.role === "assistant" && message.refused !== undefined)
+      for (const id of message.refused) refused.add(id)
+  if (refused.size === 0) return { messages, compaction }
+  const accepted = messages.filter(({ id }) => !refused.has(id))
+  const start = messages.findIndex(({ id }) => id === compaction?.firstKept)
+  const isRefused = ({ id, role }: Message.Message) => role === "custom" || refused.has(id)
+  if (compaction === undefined || messages.slice(0, Math.max(start, 0)).every(isRefused))
+    return { messages: accepted, compaction: undefined }
+  if (!refused.has(compaction.firstKept)) return { messages: accepted, compaction }
+  const next = messages.find(({ id }, index) => index > start && !refused.has(id))
+  return {
+    messages: accepted,
+    compaction: next === undefined ? compaction : { ...compaction, firstKept: next.id }
+  }
 }

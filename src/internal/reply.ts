@@ -7,20 +7,18 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { AnswerSize } from "./answerSize.ts"
-import * as Budget from "./budget.ts"
-import * as Compactions from "./compactions.ts"
 import * as Failure from "./failureReason.ts"
 import { attempt, type Stop } from "./interruption.ts"
+import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { ContextOverflow, ProviderError } from "../ProviderError.ts"
 import { type Part, Partials } from "./partials.ts"
-import { Recovery } from "./recovery.ts"
+import { news, Recovery } from "./recovery.ts"
 import type { Run } from "./run.ts"
 import * as Spans from "./spans.ts"
-import { monotonicMillis } from "./stopwatch.ts"
 import type { Attempt } from "./telemetry.ts"
 import type { Usage } from "../Usage.ts"
 
@@ -52,7 +50,7 @@ export class Reply {
   private isClosed = false
   private size = new AnswerSize()
   /** The budget's entry of this answer. */
-  private entry = Budget.nothing
+  private entry = Limits.nothing
   /** The price of the model that answers, `undefined` until `findPrice` has found it. */
   private price: Price | undefined
   /** The sizes of a request that the vendor answered although it exceeds the context window: it may have cut it. */
@@ -77,7 +75,7 @@ export class Reply {
   send(request: ModelRequest): void {
     this.run.countModelCall()
     this.request = request
-    this.sentAt = monotonicMillis(this.run.clock)
+    this.sentAt = Limits.monotonicMillis(this.run.clock)
     this.firstChunk = undefined
   }
 
@@ -167,7 +165,7 @@ export class Reply {
   }
 
   private priced(usage: Usage): Usage {
-    return Budget.priced(usage, this.run.options.limits?.prices, this.price)
+    return Limits.priced(usage, this.run.options.limits?.prices, this.price)
   }
 
   private publish(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void, ProviderError> {
@@ -211,7 +209,7 @@ export class Reply {
   begin(): void {
     if (this.isStarted) return
     this.isStarted = true
-    this.firstChunk ??= (monotonicMillis(this.run.clock) - this.sentAt) / 1000
+    this.firstChunk ??= (Limits.monotonicMillis(this.run.clock) - this.sentAt) / 1000
     this.run.openAnswer(this)
   }
 
@@ -272,7 +270,7 @@ export class Reply {
     return {
       stopReason: "error",
       errorMessage: error.message,
-      ...(isRefused ? { refused: Compactions.news(this.run.messages) } : {})
+      ...(isRefused ? { refused: news(this.run.messages) } : {})
     }
   }
 
@@ -304,19 +302,19 @@ export class Reply {
     const reported = this.reply.finish?.usage
     return Exit.isSuccess(exit) || !isBrokenOff(exit.cause, this.isStarted)
       ? reported
-      : (Budget.reported(reported) ?? this.estimated ?? reported)
+      : (Limits.reported(reported) ?? this.estimated ?? reported)
   }
 
   private get estimated(): Usage | undefined {
     const { reply, request } = this
-    return request && Budget.estimate(Budget.inputOf(request), reply.content)
+    return request && Limits.estimate(Limits.inputOf(request), reply.content)
   }
 
   /** Enters an estimate of the answer so far into the budget, and fails when that is more than may be spent. */
   private readonly meter: Effect.Effect<void, Failure.LimitExceeded> = Effect.suspend(() => {
     // The usage of a finished answer is entered when it is closed.
     if (!this.run.budget.isBounded || this.reply.finish !== undefined) return Effect.void
-    this.enter(Budget.estimate(0, this.reply.content))
+    this.enter(Limits.estimate(0, this.reply.content))
     return this.run.budget.exceeded ?? Effect.void
   })
 
@@ -329,10 +327,11 @@ export class Reply {
 
   /** Enters the usage of the answer. Later events belong to another answer, and another entry. */
   private enterForGood(): void {
-    const usage = Budget.reported(this.reply.finish?.usage) ?? this.estimated
+    const estimated = this.run.budget.isBounded ? this.estimated : undefined
+    const usage = Limits.reported(this.reply.finish?.usage) ?? estimated
     if (this.request === undefined || usage === undefined) return
     this.enter(usage)
-    this.entry = Budget.nothing
+    this.entry = Limits.nothing
   }
 }
 

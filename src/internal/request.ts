@@ -12,14 +12,14 @@ import * as NearestName from "./nearestName.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { Run } from "./run.ts"
 import type * as Tool from "../Tool.ts"
-import * as ToolDefinition from "./toolDefinition.ts"
+import { definitionOf } from "./toolRun.ts"
 import { ToolSelection } from "../ToolSelection.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** Makes the request that `beforeModel` hooks get. */
 export const make = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ModelRequest, FailureReason> {
   const offered = yield* offer(run)
-  yield* Compact.ifDue(run)
+  if (run.contextManager.compact !== undefined) yield* Compact.ifDue(run)
   return yield* of(run, offered)
 })
 
@@ -151,18 +151,18 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
   const selected = select({ definitions: chosen, messages: run.messages, options: run.options, toolSearch })
   for (const tool of selected?.tools ?? []) offered.set(tool.name, tool)
   let described =
-    selected === undefined ? chosen : [...selected.tools.map(ToolDefinition.of), ...selected.definitions]
+    selected === undefined ? chosen : [...selected.tools.map(definitionOf), ...selected.definitions]
   if (mayContinue || (run.background !== undefined && chosen.length > 0)) {
     const beside = BackgroundTool.beside(offered)
     offered.set(beside.name, beside)
-    described = [...described, ToolDefinition.of(beside)]
+    described = [...described, definitionOf(beside)]
   }
   const plain = { model, tools: described, options: modelOptions }
   const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }
   if (tool !== undefined) offered.set(tool.name, tool)
   const parts = {
     ...run.requestParts,
-    tools: tool === undefined ? described : [...described, ToolDefinition.of(tool)]
+    tools: tool === undefined ? described : [...described, definitionOf(tool)]
   }
   run.offer(offered, parts)
   return { ...parts, options }

@@ -11,9 +11,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type AgentEvent, areDeltas, type Body, type OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
-import * as Budget from "./budget.ts"
-import { Tally } from "./budget.ts"
-import * as Refusals from "./compactions.ts"
 import type { Compactions } from "./compactions.ts"
 import * as ContextManager from "../ContextManager.ts"
 import type { Audience } from "./delivery.ts"
@@ -26,21 +23,22 @@ import * as HostedCall from "./hostedCall.ts"
 import type { Interrupted } from "./interrupted.ts"
 import { attempt, Control } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
+import * as Limits from "./limits.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import { ModelGuard } from "../ModelGuard.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import * as Prices from "../Prices.ts"
 import { Provider } from "../Provider.ts"
-import type { QueueName, Queues } from "./queues.ts"
-import { Repetition } from "./repetition.ts"
+import type { QueueName, Queues } from "./pending.ts"
 import { ResultLimit } from "../ResultLimit.ts"
 import * as Options from "../RunOptions.ts"
+import * as Recovery from "./recovery.ts"
 import * as Report from "../RunReport.ts"
 import type { Task } from "./task.ts"
 import { Team } from "./team.ts"
 import * as Tool from "../Tool.ts"
-import { find } from "./toolName.ts"
+import { findTool } from "./toolRun.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
 import type { Usage } from "../Usage.ts"
 import { Waiting } from "./waiting.ts"
@@ -85,9 +83,9 @@ export class Run {
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
   /** Tokens and cost spent so far, for the limits. */
-  readonly budget: Budget.Budget
+  readonly budget: Limits.Budget
   /** The spending of this run and those inside: figures of providers, and estimates of answers that were broken off. */
-  readonly spent: Tally
+  readonly spent: Limits.Tally
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
   /** The retries of turns that fail; absent for a run that fails with the first of them. */
@@ -119,7 +117,7 @@ export class Run {
   /** Calls looked at, however they ended. */
   toolCalls = 0
   /** The latest tool calls, for the limit on identical ones. */
-  readonly repetition = new Repetition()
+  readonly repetition = new Limits.Repetition()
   report = Report.empty
   private tracePhase: ((events: ReadonlyArray<AgentEvent>) => void) | undefined
   private isCancelAnnounced = false
@@ -155,13 +153,13 @@ export class Run {
     })
     this.journal = audience.journal
     this.parent?.control.enter(this.control, this.events.path?.at(-1)?.toolCallId)
-    this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Outer)?.budget)
+    this.budget = new Limits.Budget(task.options.limits, Context.get(context, Outer)?.budget)
     this.queues = task.queues
     this.compactions = task.compactions
     this.output = task.output
     this.retry = task.retry
     this.options = task.options
-    this.spent = new Tally(() => this.options.limits, this.parent?.spent)
+    this.spent = new Limits.Tally(() => this.options.limits, this.parent?.spent)
     this.asked = { ...this.requestParts, tools: [] }
     this.messages = task.messages
     this.pending = { messages: task.prompts, from: task.promptsFrom }
@@ -294,7 +292,7 @@ export class Run {
     const { name } = call
     return call.hosted === true
       ? HostedCall.tool(call)
-      : find(this.offered, name, this.options.caseInsensitiveTools)
+      : findTool(this.offered, name, this.options.caseInsensitiveTools)
   }
 
   /** Begins to keep calls that may continue beside the turns. */
@@ -305,7 +303,7 @@ export class Run {
   /** Counts the usage of model calls that a tool made itself. */
   spendInside(usage: Usage): void {
     this.spent.addInside(usage)
-    this.budget.replace(Budget.nothing, { usage })
+    this.budget.replace(Limits.nothing, { usage })
   }
 
   countToolCall(): void {
@@ -390,8 +388,8 @@ export class Run {
   }
 
   /** The messages that requests may have, and the compaction that they start from. */
-  get conversation(): ReturnType<typeof Refusals.withoutRefused> {
-    return Refusals.withoutRefused({ messages: this.messages, compaction: this.compactions.current })
+  get conversation(): ReturnType<typeof Recovery.withoutRefused> {
+    return Recovery.withoutRefused({ messages: this.messages, compaction: this.compactions.current })
   }
 
   get turnInput(): Hook.TurnInput {

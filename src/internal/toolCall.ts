@@ -24,9 +24,8 @@ import type { Run } from "./run.ts"
 import * as Spans from "./spans.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
-import * as Output from "./toolOutput.ts"
+import * as Output from "./toolRun.ts"
 import type * as Registry from "../ToolRegistry.ts"
-import { idempotencyKey } from "./toolRun.ts"
 
 type Outcome = ToolOutcome.Outcome
 
@@ -296,7 +295,7 @@ const contextOf = (
   const { asked, events, id, provider, turn } = batch.run
   return {
     toolCallId: call.id,
-    idempotencyKey: idempotencyKey(batch.message, call),
+    idempotencyKey: Output.idempotencyKey(batch.message, call),
     runId: id,
     ...(events.path === undefined ? {} : { path: events.path }),
     turn: batch.beside?.turn ?? turn,

@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Approval from "../Approval.ts"
 import type { OpenTurn, Suspended } from "./openTurn.ts"
 import type { Requests } from "./requests.ts"
-import { Stopwatch } from "./stopwatch.ts"
+import { Stopwatch } from "./limits.ts"
 import type { Task } from "./task.ts"
 import { ToolContext } from "./toolContext.ts"
 

@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import * as Budget from "../internal/budget.ts"
+import * as Limits from "../internal/limits.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import * as Provider from "../Provider.ts"
@@ -120,7 +120,7 @@ export const make = (inner: Provider.Provider["Service"], options: Options): Pro
       Stream.unwrap(
         Effect.gen(function* () {
           const window = windowOf(options.key?.(request) ?? "", yield* Clock.currentTimeMillis)
-          const tokens = options.tokens === undefined ? 0 : Budget.inputOf(request)
+          const tokens = options.tokens === undefined ? 0 : Limits.inputOf(request)
           const start = yield* Effect.mapError(window.start(tokens), ({ wait }) => limited(inner.id, wait))
           return observed(inner.stream(request), window, start)
         })

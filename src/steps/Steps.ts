@@ -25,8 +25,7 @@ import * as Input from "../internal/invalidInput.ts"
 import { table } from "../internal/limitTable.ts"
 import { TaggedError } from "../internal/errors.ts"
 import * as ToolOutcome from "../internal/toolOutcome.ts"
-import * as Output from "../internal/toolOutput.ts"
-import { idempotencyKey } from "../internal/toolRun.ts"
+import * as ToolRun from "../internal/toolRun.ts"
 import * as Message from "../Message.ts"
 import { parseArguments } from "../ModelEvent.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
@@ -350,10 +349,10 @@ export const results = (state: State, ended: ReadonlyArray<CallResult>): Effect.
       if (byCall.has(toolCallId))
         return yield* invalid(`Cannot take a result: the call ${toolCallId} has a result`)
       if (call === undefined) return yield* invalid(`Cannot take a result: no call ${toolCallId} is open`)
-      const content = output.content.map(Output.bounded)
+      const content = output.content.map(ToolRun.bounded)
       const end = {
         outcome: outcome ?? (output.isError === true ? "error" : "success"),
-        output: Output.plain(output)
+        output: ToolRun.plain(output)
       }
       byCall.set(toolCallId, ToolOutcome.result(call, end, now, content))
     }
@@ -463,7 +462,7 @@ export const call = Effect.fnUntraced(function* (
   const answered = messages.findLast(({ role }) => role === "assistant") ?? { id }
   const context = {
     toolCallId: call.id,
-    idempotencyKey: idempotencyKey(answered, call),
+    idempotencyKey: ToolRun.idempotencyKey(answered, call),
     runId: id,
     turn: turns,
     progress: () => Effect.void
@@ -473,7 +472,7 @@ export const call = Effect.fnUntraced(function* (
     Effect.flatMap((prepared) => {
       const limit = prepared.tool.timeout ?? options.toolTimeout ?? ToolOutcome.defaultTimeout
       return registry.execute(prepared, context).pipe(
-        Effect.map((done) => ToolOutcome.make(done.outcome, Output.plain(done, prepared.tool))),
+        Effect.map((done) => ToolOutcome.make(done.outcome, ToolRun.plain(done, prepared.tool))),
         Effect.timeoutOrElse({
           duration: limit,
           orElse: () => Effect.succeed(ToolOutcome.timedOut(call, Duration.toMillis(limit), false))

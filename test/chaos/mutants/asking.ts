@@ -301,7 +301,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "use no time limit: not of the tool, the run, or a run around it",
     without: "the time of the runs around stands still",
-    file: "src/internal/stopwatch.ts",
+    file: "src/internal/limits.ts",
     from: "    this.outer?.stop()\n",
     to: "",
     test: "test/behaviour/Approvals.test.ts"
@@ -309,7 +309,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "stop the time of a run until all of them have answers",
     without: "two questions hold it until both are answered",
-    file: "src/internal/stopwatch.ts",
+    file: "src/internal/limits.ts",
     from: "if (--this.holds > 0) return",
     to: "this.holds = 0",
     test: "test/behaviour/Requests.test.ts"
@@ -317,7 +317,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "use no time limit: not of the tool, the run, or a run around it",
     without: "time that stood is taken off",
-    file: "src/internal/stopwatch.ts",
+    file: "src/internal/limits.ts",
     from: "this.stood += monotonicMillis(this.clock) - this.stoppedAt",
     to: "",
     test: "test/behaviour/Approvals.test.ts"
@@ -325,7 +325,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "let limits count before and after",
     without: "elapsed",
-    file: "src/internal/stopwatch.ts",
+    file: "src/internal/limits.ts",
     from: "this.elapsed < millis ? again : Effect.void",
     to: "Effect.void",
     test: "test/behaviour/Approvals.test.ts"

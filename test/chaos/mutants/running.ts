@@ -230,7 +230,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "counts the usage of the run inside in the run that calls, and says which part it is",
     without: "the run around counts the usage of a run inside",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "    if (isOfTurn) this.turn = plus(this.turn, spent, false)\n    this.outer?.addInside(spent)",
     to: "    if (isOfTurn) this.turn = plus(this.turn, spent, false)",
     test: "test/behaviour/SubAgents.test.ts"
@@ -238,7 +238,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "counts the usage of a run inside of a run inside in both runs around it, at their prices",
     without: "all runs around count the usage of a run inside",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "    else this.turn = plus(this.turn, counted, true)\n    this.outer?.addInside(spent)",
     to: "    else this.turn = plus(this.turn, counted, true)",
     test: "test/behaviour/SubAgents.test.ts"
@@ -246,7 +246,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is computed for the provider and the model that answer, and marked",
     without: "a turn begins without usage",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "    this.turn = this.begun\n",
     to: "",
     test: "test/behaviour/Cost.test.ts"
@@ -254,7 +254,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "counts the usage of a run inside of a run inside in both runs around it, at their prices",
     without: "usage of a run inside has the prices of the run around",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "const counted = priced(spent, this.limits()?.prices, undefined)",
     to: "const counted = spent",
     test: "test/behaviour/SubAgents.test.ts"
@@ -262,7 +262,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "before a request puts a summary in place of older messages, and the transcript stays",
     without: "compactions count in no turn",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "if (isOfTurn) this.turn",
     to: "this.turn",
     test: "test/behaviour/Compaction.test.ts"

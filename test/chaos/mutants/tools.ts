@@ -77,7 +77,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F082",
     without: "what is no JSON is a success",
-    file: "src/internal/toolOutput.ts",
+    file: "src/internal/toolRun.ts",
     from: "failure(`The tool returned a value that is not JSON. ${fault}`)",
     to: 'output("")',
     test: toolCalls
@@ -237,7 +237,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "only the same call in a row is one too many",
-    file: "src/internal/repetition.ts",
+    file: "src/internal/limits.ts",
     from: "const longestCycle = 3",
     to: "const longestCycle = 1",
     test: limits
@@ -245,7 +245,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "the model is told nothing before the end",
-    file: "src/internal/repetition.ts",
+    file: "src/internal/limits.ts",
     from: "return isNews && this.warnedIn !== undefined",
     to: "return false",
     test: limits
@@ -253,7 +253,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "the model has had an answer to read the warning in",
-    file: "src/internal/repetition.ts",
+    file: "src/internal/limits.ts",
     from: " && !isUnread",
     to: "",
     test: limits
@@ -261,7 +261,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "a model that falls back is warned again",
-    file: "src/internal/repetition.ts",
+    file: "src/internal/limits.ts",
     from: "(this.warnedIn ?? turn) : undefined",
     to: "(this.warnedIn ?? turn) : this.warnedIn",
     test: limits
@@ -269,7 +269,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "a limit of three is warned of",
-    file: "src/internal/repetition.ts",
+    file: "src/internal/limits.ts",
     from: "const leastToWarn = 3",
     to: "const leastToWarn = 4",
     test: limits
@@ -277,15 +277,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "the cost a provider tells counts before prices",
-    file: "src/internal/budget.ts",
-    from: "usage.cost !== undefined ||",
-    to: "",
+    file: "src/internal/limits.ts",
+    from: "  if (usage.cost !== undefined)\n",
+    to: "  if (usage.cost !== undefined && usage.costSource !== undefined)\n",
     test: limits
   },
   {
     fault: "F118",
     without: "an estimate that was replaced is no longer part of the sum",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "(now.usage.estimated ?? 0) - (before.usage.estimated ?? 0)",
     to: "(now.usage.estimated ?? 0)",
     test: limits
@@ -317,7 +317,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "sub-agents spend what nobody counts",
-    file: "src/internal/budget.ts",
+    file: "src/internal/limits.ts",
     from: "this.outer?.replace(before, now)",
     to: "",
     test: limits
@@ -334,8 +334,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "what nobody tells is nothing",
     file: "src/internal/reply.ts",
-    from: "const usage = Budget.reported(this.reply.finish?.usage) ?? this.estimated",
-    to: "const usage = Budget.reported(this.reply.finish?.usage)",
+    from: "const usage = Limits.reported(this.reply.finish?.usage) ?? estimated",
+    to: "const usage = Limits.reported(this.reply.finish?.usage)",
     test: limits
   },
   {
