@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
 import { parseShallow } from "../src/providers/internal/json.ts"
 import * as Json from "../src/internal/json.ts"
+import * as JsonSchema from "../src/internal/jsonSchema.ts"
 
 const lists = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
 const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`
@@ -37,10 +38,10 @@ describe("JsonDepth", () => {
     for (const text of texts) {
       const whole: unknown = JSON.parse(text(256))
       assert.deepStrictEqual(ModelEvent.parseArguments(text(256)), whole)
-      assert.deepStrictEqual(Json.coerce(["array", "object"], text(256)), whole)
+      assert.deepStrictEqual(JsonSchema.coerce(["array", "object"], text(256)), whole)
       assert.deepStrictEqual(parseShallow(text(256)), whole)
       assert.isUndefined(ModelEvent.parseArguments(text(257)))
-      assert.isUndefined(Json.coerce(["array", "object"], text(257)))
+      assert.isUndefined(JsonSchema.coerce(["array", "object"], text(257)))
       assert.isUndefined(parseShallow(text(257)))
     }
   })

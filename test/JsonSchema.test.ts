@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import * as JsonSchema from "../src/JsonSchema.ts"
+import * as JsonSchema from "../src/internal/jsonSchema.ts"
 
 const decoded = (schema: Schema.Json, value: Schema.Json) =>
   Result.getOrElse(JsonSchema.decode(schema, value), (found) => found.join("\n"))

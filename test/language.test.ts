@@ -5,7 +5,7 @@ import { join } from "node:path"
 /** Modules of src whose language is checked. */
 const checked = [
   "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,RunResult,RunFailed}.ts",
-  "{Transcript,JsonSchema,Provider,ContextManager}.ts",
+  "{Transcript,Provider,ContextManager}.ts",
   "{Approval,Hook,HookManager}.ts",
   "{Agent,Loop}.ts",
   "internal/*.ts",

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { OpenTurn } from "../Approval.ts"
-import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import * as Json from "../internal/json.ts"
 import type { SessionError } from "../Session.ts"
 import type { OpenSession, Service } from "../sessions/SessionStore.ts"
 import type { ApproveLine } from "./CommandLine.ts"
@@ -146,7 +146,7 @@ const answer = Effect.fnUntraced(function* (
       detail: `--answer does not match the schema of the question: ${read.failure}`
     })
   if (first !== undefined) {
-    const isFirst = ArgumentsHash.canonical(first.answer) === ArgumentsHash.canonical(read.success)
+    const isFirst = Json.canonical(first.answer) === Json.canonical(read.success)
     return isFirst ? { title, done: "already answered" } : { title: `${title} has another answer` }
   }
   const { questionId, runId, toolCallId } = request

@@ -4,7 +4,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
-import * as JsonSchema from "../JsonSchema.ts"
+import * as JsonSchema from "../internal/jsonSchema.ts"
 import { UsageError } from "./ExitCode.ts"
 
 export type OutputSchema = StandardSchemaV1<unknown, Schema.Json> & StandardJSONSchemaV1<unknown, Schema.Json>

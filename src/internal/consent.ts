@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Body } from "../AgentEvent.ts"
 import * as Approval from "../Approval.ts"
-import * as ArgumentsHash from "./argumentsHash.ts"
+import * as Json from "./json.ts"
 import type { Batch } from "./batch.ts"
 import { firstLine } from "./failureText.ts"
 import * as Guards from "./guards.ts"
@@ -102,7 +102,7 @@ const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed,
     approvalId: earlier?.approvalId ?? makeRequestId("apr"),
     toolName: tool.name,
     params,
-    argumentsHash: earlier?.argumentsHash ?? (yield* batch.inOrder(ArgumentsHash.of(params))),
+    argumentsHash: earlier?.argumentsHash ?? (yield* batch.inOrder(Json.hash(params))),
     ...(reason === undefined ? {} : { reason })
   }
   const { approvalId, argumentsHash, path: _path, runId: _runId, ...fields } = request
@@ -133,7 +133,7 @@ const approved = Effect.fnUntraced(function* (
   yield* run.delivered
   if (answer.decision === "reject") return ToolOutcome.rejected(answer.reason ?? "not approved")
   // An approval that comes from a store may have been changed there.
-  const isBound = batch.earlier === undefined || (yield* ArgumentsHash.of(requested)) === argumentsHash
+  const isBound = batch.earlier === undefined || (yield* Json.hash(requested)) === argumentsHash
   if (!isBound) return ToolOutcome.rejected("the approval is for other params")
   return answer.params === undefined
     ? { ...allowed, approved: true }

@@ -3,7 +3,7 @@
  * tool that only says yes: hooks, the approval policy and persons decide about it, and its result is the answer to the vendor.
  */
 import * as Effect from "effect/Effect"
-import * as JsonSchema from "../JsonSchema.ts"
+import * as JsonSchema from "./jsonSchema.ts"
 import type { ToolCall } from "../Message.ts"
 import * as Tool from "../Tool.ts"
 import type { PreparedCall } from "../ToolRegistry.ts"

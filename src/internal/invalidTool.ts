@@ -7,11 +7,10 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as DurationInput from "./durationInput.ts"
 import { shown } from "./invalidInput.ts"
-import * as Json from "./json.ts"
 import { isObject, type JsonObject } from "./json.ts"
+import * as JsonSchema from "./jsonSchema.ts"
 import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
-import * as StandardParams from "./standardParams.ts"
 import { TaggedError } from "./errors.ts"
 import { acceptedName, isAcceptedName } from "./toolRun.ts"
 
@@ -168,8 +167,8 @@ const paramsFault = ({ parameters, params }: Checked): string | undefined => {
       kindOfAst(ast) ?? (isRead && ast._tag !== "Objects" ? kindOfJson(Params.stated(params)) : undefined)
     return scalar(kind, "Schema.Struct")
   }
-  if (StandardParams.is(params)) {
-    if (isRead && StandardParams.described(params) === undefined)
+  if (Params.isStandard(params)) {
+    if (isRead && Params.standardDescribed(params) === undefined)
       return "`params` does not say its JSON Schema, so the model would not know it. Give `parameters` beside it."
     return scalar(
       isRead ? kindOfJson(Params.stated(params)) : undefined,
@@ -217,7 +216,7 @@ const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
 
 /** The kind of value that a JSON Schema takes, in words, if it takes no object. `depth` ends circular references. */
 export const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): string | undefined => {
-  const schema = Json.follow(root, at)
+  const schema = JsonSchema.follow(root, at)
   if (!isObject(schema) || depth > 16) return undefined
   const { allOf, anyOf, enum: values, oneOf, type } = schema
   const types = (Array.isArray(type) ? type : [type]).map((name) => String(name).toLowerCase()).filter(isType)

@@ -1,4 +1,5 @@
-/** Reads JSON of unknown shape. */
+/** Reads JSON of unknown shape, and hashes JSON. */
+import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 
 export type Json = Schema.Json
@@ -21,6 +22,10 @@ export const text = (json: Json | undefined): string | undefined =>
 
 export const number = (json: Json | undefined): number | undefined =>
   typeof json === "number" && Number.isFinite(json) ? json : undefined
+
+/** Returns whether a value is a JSON object. */
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 // ───────────────────────── Depth
 
@@ -71,92 +76,22 @@ const isEscaped = (json: string, at: number): boolean => {
   return slashes % 2 === 1
 }
 
-// ───────────────────────── Coercion
+// ───────────────────────── Hashes
 
-/** The types of JSON Schema. */
-export const typeNames: ReadonlySet<string> = new Set([
-  "array",
-  "boolean",
-  "integer",
-  "null",
-  "number",
-  "object",
-  "string"
-])
+/** The lower-case hex SHA-256 of the RFC 8785 JSON of a value. */
+export const hash = (value: Schema.Json): Effect.Effect<string> =>
+  Effect.map(
+    Effect.promise(() => crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical(value)))),
+    (digest) => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
+  )
 
-/** The most faults of one decoding. A model has no use for more, and each costs time. */
-export const maxFaults = 100
-
-/** Returns whether the value has one of the types. Without types every value fits. */
-export const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
-  types.length === 0 || types.some((type) => isType(type, value))
-
-/** Converts a value to the first of the types that it can be converted to. */
-export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined =>
-  types.map((type) => coerceTo(type, value)).find((coerced) => coerced !== undefined)
-
-/** A scalar becomes text, and a text becomes the value that it writes down. */
-const coerceTo = (type: string, value: Json): Json | undefined => {
-  if (typeof value !== "string") return type === "string" && isScalar(value) ? String(value) : undefined
-  const isNumber = (type === "number" || type === "integer") && value.trim() !== ""
-  const written = isNumber ? Number(value) : parse(value)
-  return written !== undefined && isType(type, written) ? written : undefined
-}
-
-const isScalar = (value: Json): boolean => typeof value === "number" || typeof value === "boolean"
-
-/** Returns whether a value has a type of JSON Schema. */
-const isType = (type: string, value: Json): boolean => {
-  switch (type) {
-    case "null":
-      return value === null
-    case "array":
-      return Array.isArray(value)
-    case "object":
-      return isObject(value)
-    case "integer":
-      return Number.isInteger(value)
-    case "number":
-      return typeof value === "number" && Number.isFinite(value)
-    default:
-      return typeof value === type
-  }
-}
-
-/** Returns whether a value is a JSON object. */
-export const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-// ───────────────────────── References
-
-/** Returns the schema that a schema refers to, or `undefined` if the reference leads nowhere or in a circle. */
-export const follow = (
-  root: Json,
-  schema: Json | undefined,
-  seen: ReadonlyArray<string> = []
-): Json | undefined => {
-  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema
-  const { $ref } = schema
-  return seen.includes($ref) ? undefined : follow(root, resolve(root, $ref), [...seen, $ref])
-}
-
-const resolve = (root: Json, ref: string): Json | undefined =>
-  ref
-    .replace(/^#\/?/, "")
-    .split("/")
-    .filter((step) => step !== "")
-    .reduce<Json | undefined>((at, step) => inner(at, unescaped(step)), root)
-
-const inner = (at: Json | undefined, name: string): Json | undefined =>
-  isObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
-
-/** Decodes a step of a reference, which may or may not be encoded as part of a URI. */
-const unescaped = (step: string): string => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")
-
-const decoded = (step: string): string => {
-  try {
-    return decodeURIComponent(step)
-  } catch {
-    return step
-  }
+/**
+ * The RFC 8785 JSON of a value: members sorted by the UTF-16 code units of their names, and no white space. `JSON.stringify` writes
+ * numbers and texts as the RFC requires; it cannot sort, since objects keep names such as "10" in the order of numbers.
+ */
+export const canonical = (value: Schema.Json): string => {
+  if (value === null || typeof value !== "object") return JSON.stringify(value)
+  if (isArray(value)) return `[${value.map(canonical).join(",")}]`
+  const members = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(",")}}`
 }

@@ -7,7 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as JsonSchema from "../JsonSchema.ts"
+import * as JsonSchema from "./jsonSchema.ts"
 import { type Assistant, toolCalls } from "../Message.ts"
 import {
   type Answer,

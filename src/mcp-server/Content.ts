@@ -8,7 +8,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
-import * as JsonSchema from "../JsonSchema.ts"
+import * as JsonSchema from "../internal/jsonSchema.ts"
 
 type Block = ToolOutput["content"][number]
 

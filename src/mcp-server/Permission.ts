@@ -5,7 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Approval from "../Approval.ts"
-import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import * as Json from "../internal/json.ts"
 import { firstLine } from "../internal/failureText.ts"
 import type { PreparedCall, ToolRegistry } from "../ToolRegistry.ts"
 
@@ -60,7 +60,7 @@ const decided = Effect.fnUntraced(function* (
       ...ids,
       approvalId: call.id,
       params: input,
-      argumentsHash: yield* ArgumentsHash.of(input),
+      argumentsHash: yield* Json.hash(input),
       ...(reason === undefined ? {} : { reason })
     })
     .pipe(

@@ -21,7 +21,7 @@ import * as Stream from "effect/Stream"
 import { Api, Authorization } from "../api/Api.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
-import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import * as Json from "../internal/json.ts"
 import type { Admission } from "./Admission.ts"
 import * as AccessLog from "./AccessLog.ts"
 import * as EventStream from "./EventStream.ts"
@@ -89,7 +89,7 @@ const created = Effect.fnUntraced(function* (runs: Service, payload: Payload.Cre
   const { headers } = yield* HttpServerRequest
   const { authorization = "", "idempotency-key": key } = headers
   if (key === undefined || payload.sessionId !== undefined) return yield* runs.createSession(payload)
-  const sessionId = (yield* ArgumentsHash.of({ key, authorization, body: yield* body })).slice(0, 32)
+  const sessionId = (yield* Json.hash({ key, authorization, body: yield* body })).slice(0, 32)
   return yield* Effect.catchTag(runs.createSession({ ...payload, sessionId }), "SessionExists", () =>
     Effect.succeed(sessionId)
   )

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Payload from "../api/Payload.ts"
-import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import * as Json from "../internal/json.ts"
 import type { RunLogError, Service } from "./RunLogStore.ts"
 
 const Record = Schema.Struct({
@@ -30,7 +30,7 @@ const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Record))
 const lifetime = 24 * 3_600_000
 
 /** The hash of a body: two bodies with the same canonical JSON have one. */
-export const hashOf = (body: Schema.Json): Effect.Effect<string> => ArgumentsHash.of(body)
+export const hashOf = (body: Schema.Json): Effect.Effect<string> => Json.hash(body)
 
 export class IdempotencyKeys {
   private readonly records = new Map<string, Record>()

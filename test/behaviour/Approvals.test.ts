@@ -4,7 +4,7 @@ import { Arbitrary, Effect, Exit, Fiber, Latch, Layer, Queue, Schema } from "eff
 import { type Agent, Approval, Hook, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
-import * as ArgumentsHash from "../../src/internal/argumentsHash.ts"
+import * as Json from "../../src/internal/json.ts"
 import { approve, calls, done, recorder } from "./approving.ts"
 import { broken } from "./invariants.ts"
 import { agent, ofTag, outcomes, resultTexts, say, settle, sleeper, status, tags } from "./play.ts"
@@ -543,11 +543,11 @@ describe("the hash of params", () => {
       "</script>": "t"
     }
     assert.strictEqual(
-      ArgumentsHash.canonical(value),
+      Json.canonical(value),
       '{"\\r":"CR","1":"One","10":1,"9":2,"</script>":"t","\u0080":"C","ö":"o","€":"Euro Sign","😀":"Smiley"}'
     )
     assert.strictEqual(
-      ArgumentsHash.canonical([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0, null, true]),
+      Json.canonical([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0, null, true]),
       "[333333333.3333333,1e+30,4.5,0.002,1e-27,0,null,true]"
     )
   })
@@ -565,15 +565,12 @@ describe("the hash of params", () => {
                   .map(([name, member]) => [name, reversed(member)])
               )
       const same = Effect.fnUntraced(function* (value: Schema.Json) {
-        const text = ArgumentsHash.canonical(value)
-        if (
-          JSON.stringify(JSON.parse(text)) !==
-          JSON.stringify(JSON.parse(ArgumentsHash.canonical(reversed(value))))
-        )
+        const text = Json.canonical(value)
+        if (JSON.stringify(JSON.parse(text)) !== JSON.stringify(JSON.parse(Json.canonical(reversed(value)))))
           return yield* Effect.fail("another text")
         assert.deepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)))
         const hash = createHash("sha256").update(text).digest("hex")
-        return hash === (yield* ArgumentsHash.of(reversed(value))) || (yield* Effect.fail("another hash"))
+        return hash === (yield* Json.hash(reversed(value))) || (yield* Effect.fail("another hash"))
       })
       const result = yield* Arbitrary.checkEffect(Arbitrary.schema(Schema.Json), same, { seed: 1, runs: 200 })
       assert.strictEqual(Arbitrary.formatCheckFailure(result), undefined)

@@ -3,8 +3,9 @@
  * takes, called by the names that the vendor was given, come back as they were and decode to themselves.
  */
 import { Effect, Result, type Schema } from "effect"
-import { JsonSchema, type ModelEvent, type Provider } from "effect-agent"
+import type { ModelEvent, Provider } from "effect-agent"
 import { ReplyWriter } from "effect-agent/providers"
+import * as JsonSchema from "../../src/internal/jsonSchema.ts"
 import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
 import { bedrockConverse } from "../../src/providers/bedrock/protocol.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"

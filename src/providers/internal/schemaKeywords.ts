@@ -3,7 +3,7 @@
  * forms and of no standard, and vendors reject a whole request for one value that its keyword does not take.
  */
 import * as Json from "./json.ts"
-import { typeNames } from "../../internal/json.ts"
+import { typeNames } from "../../internal/jsonSchema.ts"
 
 type Node = Json.JsonObject
 

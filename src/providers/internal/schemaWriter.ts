@@ -3,7 +3,7 @@
  * has it, so that the model still reads it. The reader of the value checks it by the original schema.
  */
 import * as Json from "./json.ts"
-import * as JsonReference from "../../internal/json.ts"
+import * as JsonSchema from "../../internal/jsonSchema.ts"
 import { both, impliedType, kindOf, only, read, texts, typesOf, withTypes } from "./schemaKeywords.ts"
 
 type Node = Json.JsonObject
@@ -133,7 +133,7 @@ class Writer {
   private withDefinitions(schema: Node): Node {
     const written: Record<string, Node> = {}
     for (const [$ref, name] of this.definitions)
-      written[name] = this.schema(JsonReference.follow(this.root, { $ref }), top)
+      written[name] = this.schema(JsonSchema.follow(this.root, { $ref }), top)
     return this.definitions.size === 0 ? schema : { ...schema, $defs: written }
   }
 
@@ -161,7 +161,7 @@ class Writer {
   }
 
   private entered($ref: string, own: Node, place: Place): readonly [Node, Place] {
-    const target = JsonReference.follow(this.root, { $ref })
+    const target = JsonSchema.follow(this.root, { $ref })
     const isDeep = place.refs.filter((ref) => ref === $ref).length > unrolled
     if (isDeep) return [both(own, withTypes({}, typesOf(read(target)))), place]
     const [node, { refs }] = this.whole(target, { depth: place.depth + 1, refs: [...place.refs, $ref] })
@@ -169,7 +169,7 @@ class Writer {
   }
 
   private reference({ $ref = "", ...own }: Node, place: Place): Node {
-    const target = JsonReference.follow(this.root, { $ref })
+    const target = JsonSchema.follow(this.root, { $ref })
     const siblings = Object.keys(own).length === 0 ? {} : this.members(own, place)
     if (!Json.isObject(target)) return siblings
     return { $ref: `#/$defs/${this.definition(String($ref))}`, ...siblings }

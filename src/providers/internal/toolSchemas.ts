@@ -8,7 +8,7 @@ import type { Changes } from "./changes.ts"
 import { vendorAtBedrock } from "../models/ids.ts"
 import { kindOfJson } from "../../internal/invalidTool.ts"
 import * as Json from "./json.ts"
-import * as JsonReference from "../../internal/json.ts"
+import * as JsonSchema from "../../internal/jsonSchema.ts"
 import { parseArguments } from "../../ModelEvent.ts"
 import { form as openAi } from "./openAiSchema.ts"
 import type { ToolDefinition } from "../../Provider.ts"
@@ -223,7 +223,7 @@ const namedMembers = (
 const applied = (root: Json.Json, schema: Json.Json, depth = 0): ReadonlyArray<Json.JsonObject> => {
   if (depth > 16) return []
   const own = read(schema)
-  const node = own["$ref"] === undefined ? own : read(JsonReference.follow(root, own))
+  const node = own["$ref"] === undefined ? own : read(JsonSchema.follow(root, own))
   const { allOf, anyOf, dependentSchemas, else: otherwise, then } = node
   const parts = [...Json.array(allOf), ...Json.array(anyOf), then, otherwise]
   const within = [...parts, ...Object.values(Json.object(dependentSchemas) ?? {})]

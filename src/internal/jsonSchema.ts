@@ -1,54 +1,29 @@
 /**
- * The decoding of tool params by a JSON Schema.
- *
- * **When to use**
- *
- * Tools whose schema is not a `Schema` of Effect use it: those of MCP servers, of plain JSON and of a Standard Schema.
- *
- * **Details**
+ * Decodes values by a JSON Schema: the params of tools whose schema is not a `Schema` of Effect, such as those of MCP servers, of plain
+ * JSON and of a Standard Schema.
  *
  * It knows the keywords of tool schemas: `type`, `properties`, `required`, `additionalProperties`, `items`, `prefixItems`, `enum`,
  * `const`, `anyOf`, `oneOf`, `allOf`, `not`, local `$ref`, and the bounds of numbers, strings and arrays. It ignores other keywords.
  *
  * It does not use `effect/SchemaRepresentation`, which refuses keywords that foreign schemas have (patterns, vendor keywords), does
  * not coerce scalars, and would add a third to the size of the core.
- *
- * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as JsonReference from "./internal/json.ts"
-import { coerce, fits, isObject, type JsonObject, maxFaults, typeNames } from "./internal/json.ts"
+import { isObject, type JsonObject, parse } from "./json.ts"
 
 type Json = Schema.Json
 
 /**
  * Decodes a value by a JSON Schema, and coerces scalars as models need it.
  *
- * **Details**
- *
  * - A scalar of another type is coerced where no information is invented: `"42"` to 42, `"true"` to `true`, 7 to `"7"`, and JSON text
  *   to the array or the object that it holds.
  * - A property that is `null` is left out if the schema neither requires it nor accepts `null`.
  * - The failure has one line for each fault, with the path of the value.
  * - With `coercion: false` a value of another type is a fault, and so is a property that is `null`.
- *
- * **Example** (Decoding params)
- *
- * ```ts
- * import { Result } from "effect"
- * import { JsonSchema } from "effect-agent"
- *
- * const schema = { type: "object", properties: { days: { type: "integer" } }, required: ["days"] }
- *
- * console.log(Result.getOrThrow(JsonSchema.decode(schema, { days: "3" }))) // => { days: 3 }
- * console.log(Result.merge(JsonSchema.decode(schema, {}))) // => [ 'days is missing' ]
- * ```
- *
- * @category decoding
- * @since 0.1.0
  */
 export const decode = (
   schema: Json,
@@ -76,7 +51,7 @@ interface Reading {
 
 const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
   if (reading.faults.length >= maxFaults) return value
-  const target = JsonReference.follow(reading.root, schema)
+  const target = follow(reading.root, schema)
   if (target === false) return fault(reading, path, "is not allowed", value)
   if (!isObject(target)) return value
 
@@ -272,24 +247,97 @@ const strings = (value: Json | undefined): ReadonlyArray<string> =>
 
 const at = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
-/**
- * Returns whether two values are equal JSON, whatever the order of their members.
- *
- * **Example** (Comparing values)
- *
- * ```ts
- * import { JsonSchema } from "effect-agent"
- *
- * console.log(JsonSchema.same({ x: 1, y: 2 }, { y: 2, x: 1 })) // => true
- * ```
- *
- * @category predicates
- * @since 0.2.0
- */
+/** Returns whether two values are equal JSON, whatever the order of their members. */
 export const same = (self: Json, that: Json): boolean => Equal.equals(self, that)
 
 const fault = <Value extends Json>(reading: Reading, path: string, what: string, value: Value): Value => {
   const shown = what === "is missing" ? "" : `, got ${JSON.stringify(value).slice(0, 100)}`
   reading.faults.push(`${path === "" ? "the value" : path} ${what}${shown}`)
   return value
+}
+
+// ───────────────────────── Coercion
+
+/** The types of JSON Schema. */
+export const typeNames: ReadonlySet<string> = new Set([
+  "array",
+  "boolean",
+  "integer",
+  "null",
+  "number",
+  "object",
+  "string"
+])
+
+/** The most faults of one decoding. A model has no use for more, and each costs time. */
+export const maxFaults = 100
+
+/** Returns whether the value has one of the types. Without types every value fits. */
+const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
+  types.length === 0 || types.some((type) => isType(type, value))
+
+/** Converts a value to the first of the types that it can be converted to. */
+export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined =>
+  types.map((type) => coerceTo(type, value)).find((coerced) => coerced !== undefined)
+
+/** A scalar becomes text, and a text becomes the value that it writes down. */
+const coerceTo = (type: string, value: Json): Json | undefined => {
+  if (typeof value !== "string") return type === "string" && isScalar(value) ? String(value) : undefined
+  const isNumber = (type === "number" || type === "integer") && value.trim() !== ""
+  const written = isNumber ? Number(value) : parse(value)
+  return written !== undefined && isType(type, written) ? written : undefined
+}
+
+const isScalar = (value: Json): boolean => typeof value === "number" || typeof value === "boolean"
+
+/** Returns whether a value has a type of JSON Schema. */
+const isType = (type: string, value: Json): boolean => {
+  switch (type) {
+    case "null":
+      return value === null
+    case "array":
+      return Array.isArray(value)
+    case "object":
+      return isObject(value)
+    case "integer":
+      return Number.isInteger(value)
+    case "number":
+      return typeof value === "number" && Number.isFinite(value)
+    default:
+      return typeof value === type
+  }
+}
+
+// ───────────────────────── References
+
+/** Returns the schema that a schema refers to, or `undefined` if the reference leads nowhere or in a circle. */
+export const follow = (
+  root: Json,
+  schema: Json | undefined,
+  seen: ReadonlyArray<string> = []
+): Json | undefined => {
+  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema
+  const { $ref } = schema
+  return seen.includes($ref) ? undefined : follow(root, resolve(root, $ref), [...seen, $ref])
+}
+
+const resolve = (root: Json, ref: string): Json | undefined =>
+  ref
+    .replace(/^#\/?/, "")
+    .split("/")
+    .filter((step) => step !== "")
+    .reduce<Json | undefined>((at, step) => inner(at, unescaped(step)), root)
+
+const inner = (at: Json | undefined, name: string): Json | undefined =>
+  isObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
+
+/** Decodes a step of a reference, which may or may not be encoded as part of a URI. */
+const unescaped = (step: string): string => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")
+
+const decoded = (step: string): string => {
+  try {
+    return decodeURIComponent(step)
+  } catch {
+    return step
+  }
 }
