@@ -13,7 +13,7 @@ import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import { type AgentEvent, partial } from "./AgentEvent.ts"
 import { type AgentOptions, type Hooks, read, type Tools } from "./internal/agentOptions.ts"
-import { AgentRuntime, type MakeTask } from "./internal/agentRuntime.ts"
+import { AgentRuntime, type MakeTask, type SteerOptions } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
 import type * as Approval from "./Approval.ts"
 import { ByHand } from "./internal/compactions.ts"
@@ -42,6 +42,7 @@ import type * as Transcript from "./Transcript.ts"
 import type { Usage } from "./Usage.ts"
 export { AgentBusy, AgentClosed, NotPaused } from "./internal/errors.ts"
 export type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
+export type { SteerOptions } from "./internal/agentRuntime.ts"
 export type { AgentState, Subscribable } from "./internal/agentState.ts"
 export { InvalidContinuation } from "./internal/continuation.ts"
 export type { StartedRun } from "./internal/execution.ts"
@@ -117,10 +118,10 @@ export interface Agent<out O = {}> {
   /** Starts the run of `continue` in the scope of the agent, and returns its handle. */
   readonly startContinue: Effect.Effect<StartedRun<O>, CannotBegin | InvalidContinuation>
   /**
-   * Queues a message for the time after the current turn. An idle agent keeps it for its next run. Messages that a stopped run left stand
-   * before the next prompt.
+   * Queues a message for the time after the current turn, which `interrupt` ends at once. An idle agent keeps it for its next run.
+   * Messages that a stopped run left stand before the next prompt.
    */
-  readonly steer: (message: Message.Input) => Effect.Effect<void>
+  readonly steer: (message: Message.Input, options?: SteerOptions) => Effect.Effect<void>
   /** Queues a message for the time when the run would end. An idle agent keeps it for its next run. */
   readonly followUp: (message: Message.Input) => Effect.Effect<void>
   /** Holds the run before its next turn or tool call. Work in flight continues. Does nothing while the agent is idle. */
@@ -379,7 +380,7 @@ const agentOf = (
   const { requests } = runtime.open
   return {
     ...runsOf(runtime, ofRuns),
-    steer: (message) => runtime.enqueue("steering", message),
+    steer: (message, options) => runtime.steer(message, options),
     followUp: (message) => runtime.enqueue("followUp", message),
     pause: (reason) => Effect.sync(() => runtime.control?.pause(reason)),
     resume: (reason) => runtime.resume(reason),

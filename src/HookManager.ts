@@ -205,31 +205,36 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   Effect.contextWith((services: Context.Context<Hook.Requirements<Hooks[number]>>) => {
     const outer = Context.get(services, HookManager)
     const max = Context.get(services, MaxHooksPerPoint)
-    const own = new Map<string, Registered>()
-    const list = () => [...outer.list(), ...own.values()]
+    let own: ReadonlyArray<Registered> = []
+    const list = () => (outer === none ? own : [...outer.list(), ...own])
     const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): Effect.Effect<string> =>
       Effect.flatMap(InvalidHook.refuse(hook), () => {
         const { point } = hook
         if (list().filter((one) => one.point === point).length >= max)
           return Effect.die(new TooManyHooks({ point, max }))
         const id = `${hook.point}-${++idCount}`
-        own.set(id, registered(id, hook, services))
+        own = [...own, registered(id, hook, services)]
         return Effect.succeed(id)
       })
-    const change = (isEnabled: boolean) => (id: string) =>
+    /** Replaces the hook of an id. Returns whether there is one. */
+    const change = (id: string, to: (hook: Registered) => ReadonlyArray<Registered>) =>
       Effect.sync(() => {
-        const hook = own.get(id)
-        const revision = (hook?.revision ?? 0) + Number(isEnabled)
-        // In its place: a key that is set again keeps its position.
-        return hook !== undefined && own.set(id, { ...hook, isEnabled, revision }).has(id)
+        const isOwn = own.some((hook) => hook.id === id)
+        if (isOwn) own = own.flatMap((hook) => (hook.id === id ? to(hook) : [hook]))
+        return isOwn
       })
+    const enabled = (hook: Registered): Registered => ({
+      ...hook,
+      isEnabled: true,
+      revision: (hook.revision ?? 0) + 1
+    })
     const manager: HookManager = {
       list,
       register: <E, R>(hook: Hook.Hook<E, R>) =>
         Effect.contextWith((services: Context.Context<R>) => add(hook, services)),
-      unregister: (id) => Effect.sync(() => own.delete(id)),
-      enable: change(true),
-      disable: change(false)
+      unregister: (id) => change(id, () => []),
+      enable: (id) => change(id, (hook) => [enabled(hook)]),
+      disable: (id) => change(id, (hook) => [{ ...hook, isEnabled: false }])
     }
     const added = Effect.forEach(hooks, (hook) => add(hook, services), { discard: true })
     return Effect.as(added, manager)

@@ -58,6 +58,20 @@ interface Surroundings {
   readonly scope: Scope.Scope
 }
 
+/**
+ * Options of `agent.steer`.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface SteerOptions {
+  /**
+   * Whether the message ends the turn at work: the answer that streams stops there, its tools are interrupted, and the next turn
+   * begins with the message. Calls in the background continue. Default: `false`, the message waits for the end of the turn.
+   */
+  readonly interrupt?: boolean
+}
+
 export class AgentRuntime {
   readonly queues: Queues
   current: State.AgentState
@@ -258,6 +272,12 @@ export class AgentRuntime {
       control.resume(reason)
       return Effect.void
     })
+  }
+
+  /** Puts messages in the queue of steering. With `interrupt`, ends the turn at work for them. */
+  steer(input: Message.Input, { interrupt = false }: SteerOptions = {}): Effect.Effect<void> {
+    const cut = Effect.suspend(() => this.control?.cutTurn ?? Effect.void)
+    return interrupt ? Effect.andThen(this.enqueue("steering", input), cut) : this.enqueue("steering", input)
   }
 
   /** Puts messages in a queue. */

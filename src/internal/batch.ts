@@ -1,14 +1,15 @@
 /**
  * The tool calls of one answer: their outcomes, their results, and all that ends them early.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
 import type { ToolOutput } from "../AgentEvent.ts"
 import type { BackgroundCall } from "./background.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
-import { Fibers } from "./interruption.ts"
+import { attempt, Fibers } from "./interruption.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import type { ToolCall } from "../Message.ts"
@@ -174,7 +175,7 @@ export class Batch {
   /** Leaves the turn open if calls wait for a person, unless the run ends or a message of the user comes before them. */
   suspend(): boolean {
     const { control } = this.run
-    const isOver = control.stop !== undefined || this.fatal !== undefined || this.failure !== undefined
+    const isOver = control.isHalting || this.fatal !== undefined || this.failure !== undefined
     if (isOver || this.isMoot || Limits.tooManyToolCalls(this.run) !== undefined) return false
     this.isSuspended = this.waiting.length > 0
     return this.isSuspended
@@ -208,7 +209,9 @@ export class Batch {
   /** The outcome of a call that is not to begin, for a reason that arose since it was looked at. */
   notToBegin(call: Message.ToolCall): ToolOutcome.Outcome | undefined {
     if (this.failure !== undefined) return ToolOutcome.skippedByFailure
-    if (this.fibers.isInterrupted || this.run.control.stop !== undefined) return ToolOutcome.aborted(call)
+    const { control } = this.run
+    if (control.isTurnCut && this.beside === undefined) return ToolOutcome.skippedBySteering
+    if (this.fibers.isInterrupted || control.stop !== undefined) return ToolOutcome.aborted(call)
     return this.isMoot ? ToolOutcome.skippedBySteering : undefined
   }
 
@@ -300,7 +303,7 @@ export class Batch {
   /** With `skipRemaining`, polls for a message of the user that makes the calls that have not begun moot. */
   get pollSteering(): Effect.Effect<void> {
     const { run } = this
-    const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.stop !== undefined
+    const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.isHalting
     if (isOff || this.isMoot || this.beside !== undefined) return Effect.void
     const asked = this.keepFatal(Pending.takeSteering(run, "tools"))
     const announced = Effect.sync(() => this.isMoot && run.queues.announce())
@@ -314,7 +317,8 @@ export class Batch {
 
   /** Has the run end by a cause once each call has its result, unless it is stopped anyway. */
   endRun(cause: Cause.Cause<FailureReason>): void {
-    if (this.run.control.stop === undefined) this.fatal ??= cause
+    const { isTurnCut, stop } = this.run.control
+    if (stop === undefined && !(isTurnCut && Cause.hasInterruptsOnly(cause))) this.fatal ??= cause
   }
 
   /** Ends the run for the reason of a batch inside, and halts the calls in flight if that one was. */
@@ -339,20 +343,16 @@ export const fitResult = (run: Run, call: ToolCall, output: ToolOutput): Effect.
   const cut = run.resultLimit({ runId: run.id, toolCallId: call.id, toolName: call.name }, output)
   if (cut === undefined) return Effect.succeed(bounded(output))
   const unstored = bounded(Output.plain(cut.unstored))
-  return run.attempt(cut.store).pipe(
-    Effect.map(({ output, stored }) => {
-      run.emit({ _tag: "ArtifactStored", toolCallId: call.id, ...stored })
-      return bounded(Output.plain(output))
-    }),
-    Effect.catchCause((cause) =>
-      run.control.stop === undefined
-        ? Effect.as(
-            Effect.logWarning(`The large result of tool ${call.name} could not be stored`, cause),
-            unstored
-          )
-        : Effect.succeed(unstored)
-    )
-  )
+  return Effect.flatMap(attempt(cut.store, { control: run.control }), (ended) => {
+    if (ended._tag !== "Done") return Effect.succeed(unstored)
+    if (Exit.isFailure(ended.exit)) {
+      const warning = `The large result of tool ${call.name} could not be stored`
+      return Effect.as(Effect.logWarning(warning, ended.exit.cause), unstored)
+    }
+    const { output, stored } = ended.exit.value
+    run.emit({ _tag: "ArtifactStored", toolCallId: call.id, ...stored })
+    return Effect.succeed(bounded(Output.plain(output)))
+  })
 }
 
 const bounded = (output: ToolOutput): ToolOutput => {

@@ -103,7 +103,7 @@ const carriedOut = Effect.fnUntraced(function* (
   if (Exit.isFailure(exit)) {
     const { detail, reason, usage } = failedBy(exit.cause)
     const error = new CompactionFailed({ detail, ...(reason === undefined ? {} : { reason }) })
-    if (run.control.stop === undefined) run.compactions.fail(tokensBefore)
+    if (!run.control.isHalting) run.compactions.fail(tokensBefore)
     run.spent.add(usage, false)
     run.emit({ ...about, status: "failed", error, ...usageOf(usage) })
     yield* run.delivered

@@ -85,7 +85,7 @@ const decided = Effect.fnUntraced(function* ({ message, run }: Batch, { prepared
   )
   const exit = yield* Effect.exit(run.attempt(deciding))
   if (Exit.isSuccess(exit) && isDecision(exit.value)) return { _tag: "Decided", given: exit.value } as const
-  if (run.control.stop !== undefined) return withdrawn
+  if (run.control.isHalting) return withdrawn
   const fault = Exit.isSuccess(exit) ? noDecision : firstLine(Cause.squash(exit.cause))
   yield* Effect.logError("The approval policy failed", Exit.isSuccess(exit) ? fault : exit.cause)
   return ToolOutcome.rejected(`the approval policy failed: ${fault}`)

@@ -32,10 +32,12 @@ export const beforeTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retu
 /** Waits while the run is paused. Publishes the pause and its end. */
 export const whilePaused = (run: Run): Effect.Effect<void> => {
   if (isHeld(run)) return held(run)
-  return run.control.isShownPaused && run.control.stop === undefined ? resumed(run) : Effect.void
+  return run.control.isShownPaused && !run.control.isHalting && run.control.paused === undefined
+    ? resumed(run)
+    : Effect.void
 }
 
-const isHeld = ({ control }: Run): boolean => control.paused !== undefined && control.stop === undefined
+const isHeld = ({ control }: Run): boolean => control.paused !== undefined && !control.isHalting
 
 /** A pause that arrives while subscribers receive `RunResumed` holds the run again. */
 const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
@@ -44,6 +46,8 @@ const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
     yield* run.delivered
     while (isHeld(run)) yield* run.control.runnable
     if (run.control.stop !== undefined) return
+    // The gate before the next turn holds the run.
+    if (run.control.paused !== undefined) return
     yield* resumed(run)
   }
 })

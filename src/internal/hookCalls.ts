@@ -39,9 +39,10 @@ export interface Asking<P extends Hook.Point, S, E> {
 /** The result of a call of a hook: its output, `undefined` for nothing, or its failure, which is a `HookFailed` if it fails the run. */
 type Called<P extends Hook.Point> = Result.Result<Hook.Output<P> | undefined, HookFailure | HookFailed>
 
-/** The run whose hooks are called. */
+/** The run whose hooks are called: those of the agent that the conversation is with. */
 export interface Run {
-  readonly options: () => RunOptions
+  readonly team: { readonly active: { readonly hooks: HookManager } }
+  readonly options: RunOptions
   readonly emit: (event: AgentEvent.Body) => void
 }
 
@@ -52,28 +53,23 @@ const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Dur
 
 /** The hooks of one run, with its own counts of failures. */
 export class RunHooks {
-  /** Of the agent that the conversation is with. */
-  private readonly manager: () => HookManager
   private readonly run: Run
   /** By the id of the hook. `HookManager.enable` makes another registration of it, whose failures count from 0. */
   private readonly errorsInRow = new Map<string, { readonly revision: number; readonly count: number }>()
   /** Time of all calls, in milliseconds. Those of hooks that ran side by side add up. */
   millis = 0
 
-  constructor(manager: () => HookManager, run: Run) {
-    this.manager = manager
+  constructor(run: Run) {
     this.run = run
   }
 
   /** The hooks that the run does not call again, since they failed too often in a row. */
   get disabled(): ReadonlyArray<Registered> {
-    return this.manager()
-      .list()
-      .filter((hook) => this.errorsOf(hook) >= this.maxErrors)
+    return this.run.team.active.hooks.list().filter((hook) => this.errorsOf(hook) >= this.maxErrors)
   }
 
   private get maxErrors(): number {
-    return this.run.options().maxConsecutiveHookErrors ?? defaultMaxErrors
+    return this.run.options.maxConsecutiveHookErrors ?? defaultMaxErrors
   }
 
   /** The failures of a hook in a row. */
@@ -84,9 +80,13 @@ export class RunHooks {
 
   /** Whether the point has a hook. */
   has(point: Hook.Point): boolean {
-    return this.manager()
-      .list()
-      .some((hook) => isAt(point, hook))
+    const listed = this.run.team.active.hooks.list()
+    return listed.length > 0 && listed.some((hook) => isAt(point, hook))
+  }
+
+  /** The hooks of a point. */
+  private at<P extends Hook.Point>(point: P): ReadonlyArray<Registered<P>> {
+    return this.run.team.active.hooks.list().flatMap((hook) => (isAt(point, hook) ? [hook] : []))
   }
 
   /** Calls the hooks of a point. `use` takes what each returned, and may keep those after it from being called. */
@@ -115,11 +115,9 @@ export class RunHooks {
   ): Effect.Effect<S, HookFailed | TransformFailed | E> {
     return Effect.gen({ self: this }, function* () {
       let state = initial
-      const hooks = this.manager()
-        .list()
-        .flatMap((hook) => (isAt(point, hook) ? [hook] : []))
+      const hooks = this.at(point)
       const isTogether =
-        hooks.length > 1 && kindOf(point) !== "shaper" && this.run.options().hookExecution === "parallel"
+        hooks.length > 1 && kindOf(point) !== "shaper" && this.run.options.hookExecution === "parallel"
       const calls = hooks.map((hook) =>
         Effect.flatMap(
           Effect.suspend(() => input(state)),
@@ -156,7 +154,7 @@ export class RunHooks {
         return isObserver(point)
           ? Result.succeed(undefined)
           : Result.fail(failed(`it is disabled after ${max} failures in a row`))
-      const limit = timeLimit(point, this.run.options())
+      const limit = timeLimit(point, this.run.options)
       const until = Duration.isFinite(limit) ? Effect.sleep(limit) : undefined
       const work = attempt(returned(hook, input), { until })
       const [took, ended] = yield* Effect.timed(work)
@@ -169,7 +167,7 @@ export class RunHooks {
       const count = Result.isSuccess(output) ? 0 : this.errorsOf(hook) + 1
       this.errorsInRow.set(hook.id, { revision: hook.revision ?? 0, count })
       if (Result.isSuccess(output)) {
-        if (this.run.options().history?.mode === "full") this.run.emit(executed(hook, input, took))
+        if (this.run.options.history?.mode === "full") this.run.emit(executed(hook, input, took))
         return Result.succeed(output.success)
       }
       return Result.fail(this.reported(point, hook.id, failed(FailureText.of(output.failure)), count))
@@ -183,7 +181,7 @@ export class RunHooks {
     failure: HookFailure,
     consecutiveErrors: number
   ): HookFailure | HookFailed {
-    const mode = isObserver(point) ? this.run.options().hookFailureMode : "warn"
+    const mode = isObserver(point) ? this.run.options.hookFailureMode : "warn"
     if (mode === "fail") return new HookFailed({ hook: point, ...failure })
     if (mode === "ignore") return failure
     const { detail: error, ...named } = failure
@@ -257,7 +255,7 @@ const outputOf = <P extends Hook.Point>(
     : HookOutput.read(Hook.points[point].output, exit.value)
 }
 
-const timeLimit = (point: Hook.Point, options: ReturnType<Run["options"]>): Duration.Duration => {
+const timeLimit = (point: Hook.Point, options: RunOptions): Duration.Duration => {
   const option = Hook.points[point].timeLimit
   return Duration.fromInputUnsafe(options[option] ?? defaultTimeouts[option])
 }

@@ -6,6 +6,7 @@
  * by `attempt` in a fiber of its own, which is interrupted when the wait for it is interrupted or its time is over. Work that ignores
  * its interruption for longer than `grace` is abandoned: it runs on unobserved, and the run continues without it.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -79,6 +80,11 @@ export class Control {
   /** Whether a process that had the run before published its pause, and none has published its end. */
   isShownPaused = false
 
+  /** The fiber of the turn at work; `undefined` between turns. */
+  private turn: Fibers | undefined
+  /** Whether the turn at work was interrupted for a message of the user. The run continues with the next turn. */
+  isTurnCut = false
+
   private readonly held = Latch.makeUnsafe(false)
   /** Succeeds when the run is not paused, or is stopped. */
   readonly runnable: Effect.Effect<void> = this.unpaused.await
@@ -94,6 +100,39 @@ export class Control {
       return Effect.andThen(this.fibers.interrupt, this.stopped.open)
     })
   }
+
+  /** Whether the work of the turn is to end: the run was stopped, or its turn was interrupted. */
+  get isHalting(): boolean {
+    return this.stop !== undefined || this.isTurnCut
+  }
+
+  /** Takes a turn in a fiber of its own, which `cutTurn` interrupts. Succeeds with `undefined` for a turn that it interrupted. */
+  takeTurn<A, E>(turn: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> {
+    return Effect.suspend(() => {
+      const fibers = new Fibers()
+      this.turn = fibers
+      const taken = Effect.forkChild(this.fibers.including(fibers.including(turn)), {
+        startImmediately: true,
+        uninterruptible: true
+      })
+      return Effect.flatMap(Effect.flatMap(taken, Fiber.await), (exit) => {
+        const isCut = this.isTurnCut && this.stop === undefined
+        this.turn = undefined
+        this.isTurnCut = false
+        if (this.paused !== undefined) this.unpaused.closeUnsafe()
+        return isCut && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.undefined : exit
+      })
+    })
+  }
+
+  /** Interrupts the turn at work, if there is one. Does not wait for its end. */
+  readonly cutTurn: Effect.Effect<void> = Effect.suspend(() => {
+    const { turn } = this
+    if (turn === undefined || this.isHalting) return Effect.void
+    this.isTurnCut = true
+    this.unpaused.openUnsafe()
+    return turn.interrupt
+  })
 
   cancel(reason?: string): Effect.Effect<void> {
     return this.stopWith({ cause: "cancel", ...because(reason) })

@@ -105,9 +105,9 @@ const turns = Effect.fnUntraced(function* (
     }
     const open = isFirst ? task.open : undefined
     const prepare = Pending.deliver(run, isFirst && task.pollFirst)
-    const turn = yield* open === undefined
-      ? retrying(run, Turn.run(run, prepare))
-      : Turn.resume(run, open, begun)
+    const turn = yield* run.control.takeTurn(
+      open === undefined ? retrying(run, Turn.run(run, prepare)) : Turn.resume(run, open, begun)
+    )
     if (turn === undefined) {
       yield* Pending.takeSteering(run, "turnEnd")
       continue

@@ -259,9 +259,9 @@ export class Reply {
   private badEnd(
     cause: Cause.Cause<Failure.FailureReason>
   ): Pick<Message.Assistant, "stopReason" | "errorMessage" | "refused"> {
-    const { stop } = this.run.control
-    if (stop !== undefined && Cause.hasInterrupts(cause))
-      return { stopReason: "aborted", errorMessage: reasonOf(stop) }
+    const { isHalting, stop } = this.run.control
+    if (isHalting && Cause.hasInterrupts(cause))
+      return { stopReason: "aborted", errorMessage: stop === undefined ? interrupted : reasonOf(stop) }
     const error = errorOf(cause)
     // A vendor that refused a prompt for its content would refuse each later request that has it.
     const isRefused =
@@ -359,6 +359,8 @@ const isBrokenOff = (cause: Cause.Cause<unknown>, isStarted: boolean): boolean =
 }
 
 const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
+
+const interrupted = "interrupted by a message of the user"
 
 const reasonOf = (stop: Stop): string =>
   stop.cause === "session"

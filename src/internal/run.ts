@@ -133,10 +133,7 @@ export class Run {
     this.prices = Context.get(context, Prices.Prices)
     this.resultLimit = Context.get(context, ResultLimit)
     this.guard = Context.get(context, ModelGuard)
-    this.hooks = new RunHooks(() => this.team.active.hooks, {
-      options: () => this.options,
-      emit: (event) => this.emit(event)
-    })
+    this.hooks = new RunHooks(this)
     this.parent = audience.parent
     const reader = this.parent?.events.relay ?? audience.reader
     this.waiting = new Waiting(task, Context.get(context, Outer), context, this.parent)
@@ -357,14 +354,14 @@ export class Run {
   /** Runs foreign work, which a stop of the run interrupts. A failure after the stop is an interruption. */
   attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const { control } = this
-    if (control.stop !== undefined) return Effect.interrupt
+    if (control.isHalting) return Effect.interrupt
     // A value that is there needs no fiber.
     if (Exit.isExit(work) && Exit.isSuccess(work)) return work
     return Effect.flatMap(attempt(work, { control }), (ended) => {
       if (ended._tag !== "Done") return Effect.interrupt
       const { exit } = ended
       if (Exit.isSuccess(exit)) return exit
-      return control.stop === undefined ? uninterrupted(exit.cause) : Effect.interrupt
+      return control.isHalting ? Effect.interrupt : uninterrupted(exit.cause)
     })
   }
 

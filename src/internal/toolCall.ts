@@ -82,6 +82,7 @@ const guarded = Effect.fnUntraced(function* (
   const { message, run } = batch
   yield* Gate.whilePaused(run)
   if (run.control.stop !== undefined) return ToolOutcome.runStopped
+  if (run.control.isTurnCut) return ToolOutcome.skippedBySteering
   const checked = yield* Effect.exit(reopened(batch, call) ?? Guards.check(run, message, call))
   if (Exit.isSuccess(checked)) return checked.value
   // A hook that ends the run, or a stop while a guard was busy.
@@ -351,6 +352,6 @@ const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome, 
   return Effect.map(batch.keepFatal(run.attempt(asked)), () => {
     const failed = done.outcome === "success" ? "error" : done.outcome
     const outcome = output.isError === true ? failed : "success"
-    return { ...done, ...ToolOutcome.make(outcome, output, retry && run.control.stop === undefined) }
+    return { ...done, ...ToolOutcome.make(outcome, output, retry && !run.control.isHalting) }
   })
 }

@@ -92,7 +92,7 @@ const queues = (
   PromiseAgent,
   "steer" | "followUp" | "queueSizes" | "queued" | "queueModes" | "clearQueue" | "setQueueMode"
 > => ({
-  steer: (message) => caller.ask((agent) => agent.steer(message)),
+  steer: (message, options) => caller.ask((agent) => agent.steer(message, options)),
   followUp: (message) => caller.ask((agent) => agent.followUp(message)),
   queueSizes: () => caller.ask((agent) => agent.queueSizes),
   queued: () => caller.ask((agent) => agent.queued),

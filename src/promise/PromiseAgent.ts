@@ -208,7 +208,7 @@ export interface PromiseAgent<out O = {}> {
   /** Starts the run of `continue` and resolves with its handle, before the run has ended. */
   readonly startContinue: () => Promise<StartedPromiseRun<O>>
   /** Queues a message for the end of the current turn, or for the next run if there is none. */
-  readonly steer: (message: Message.Input) => Promise<void>
+  readonly steer: (message: Message.Input, options?: Agent.SteerOptions) => Promise<void>
   /** Queues a message for the end of the run, or for the next run if there is none. */
   readonly followUp: (message: Message.Input) => Promise<void>
   /** Holds the run before its next turn or tool call. It does nothing if there is no run. */

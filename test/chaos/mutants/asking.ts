@@ -230,7 +230,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "does not suspend when it is cancelled meanwhile",
     without: "a cancelled run does not suspend",
     file: "src/internal/batch.ts",
-    from: "control.stop !== undefined || this.fatal",
+    from: "control.isHalting || this.fatal",
     to: "this.fatal",
     test: "test/behaviour/Suspended.test.ts"
   },

@@ -63,7 +63,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "that succeeds, and one that a cancel ended, keep no later one from being tried",
     without: "a compaction that a cancel ended is tried again",
     file: "src/internal/compact.ts",
-    from: "if (run.control.stop === undefined) run.compactions.fail(tokensBefore)",
+    from: "if (!run.control.isHalting) run.compactions.fail(tokensBefore)",
     to: "run.compactions.fail(tokensBefore)",
     test: "test/behaviour/Compaction.test.ts"
   },
