@@ -23,7 +23,7 @@ const monday = Effect.gen(function* () {
 // Another process may open the session, with a store of files or a database. The run continues with the approved call.
 const tuesday = Effect.gen(function* () {
   const agent = yield* open
-  for (const { approvalId, argumentsHash } of yield* agent.approvals)
+  for (const { approvalId, argumentsHash } of (yield* agent.requests).approvals)
     yield* agent.answer(approvalId, { decision: "approve", argumentsHash })
   console.log((yield* agent.continue).text) // It is gone.
 }).pipe(Effect.scoped)

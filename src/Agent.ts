@@ -151,41 +151,30 @@ export interface Agent<out O = {}> {
   readonly update: (changes: Update) => Effect.Effect<void, InvalidInput>
   /** Replaces the transcript, and removes its summary. The current run takes it from its next turn. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void, InvalidInput>
-  /** The approvals that wait for an answer, oldest first, those of the agents that run inside tool calls too. */
-  readonly approvals: Effect.Effect<ReadonlyArray<Approval.Request>>
+  /** The approvals and questions that wait for a person, oldest first, those of sub-agents too. */
+  readonly requests: Effect.Effect<Approval.OpenRequests>
   /**
-   * Approves or rejects a tool call, and succeeds with the decision: the first one, if the approval has one already. `argumentsHash` is
-   * that of the request. `params` replace those of the call, which then needs no further approval. A call of a suspended run runs with
-   * `continue`.
+   * Answers a request by its `approvalId` or `questionId`, and succeeds with the answer that counts: the first one. A call of a suspended
+   * run runs with `continue`.
    *
-   * Fails with `RequestNotFound` for an approval that is not open, with `AnswerConflict` for another hash, and with `InvalidAnswer` for
-   * params that the tool does not take.
+   * - An approval takes `{ decision, argumentsHash }`, with the hash of the request. `params` replace those of the call, which then needs
+   *   no further approval.
+   * - A question of the model takes `{ answer }`, which its schema decodes. `{ declined: true }` declines: the call is rejected, and the
+   *   model reads the reason.
+   *
+   * Fails with `RequestNotFound` for a request that is not open, with `AnswerConflict` for another hash, or another answer than the first
+   * one to a question, and with `InvalidAnswer` for params or an answer that the tool or the schema does not take.
    */
-  readonly answer: (
-    approvalId: string,
-    reply: Approval.Reply
-  ) => Effect.Effect<Approval.Answer, Approval.CannotAnswer>
-  /** The questions of the model that wait for an answer, oldest first. */
-  readonly questions: Effect.Effect<ReadonlyArray<Approval.Question>>
-  /**
-   * Answers a question of the model, and succeeds with the answer as the schema of the question decodes it. Fails with
-   * `RequestNotFound` for a question that is not open, with `AnswerConflict` for one that has another answer, and with `InvalidAnswer`
-   * for an answer that does not match the schema. `{ declined: true }` declines: the call is rejected, and the model reads the reason.
-   */
-  readonly answerQuestion: (
-    questionId: string,
-    reply: Approval.QuestionReply
-  ) => Effect.Effect<Approval.QuestionAnswer, Approval.CannotAnswer>
-  /** How many messages wait in each queue. */
-  readonly queueSizes: Effect.Effect<Sizes>
-  /** The mode of each queue. Default "one-at-a-time" for both. */
-  readonly queueModes: Effect.Effect<QueueModes>
-  /** The messages that wait in each queue, oldest first. */
-  readonly queued: Effect.Effect<Queued>
-  /** Removes the messages of one queue, or of both, and succeeds with them: each was removed, or a run has taken it. */
-  readonly clearQueue: (which: QueueName | "all") => Effect.Effect<Queued>
-  /** Sets how many messages of a queue a turn takes: one, or all. */
-  readonly setQueueMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
+  readonly answer: {
+    (id: string, reply: Approval.Reply): Effect.Effect<Approval.Answer, Approval.CannotAnswer>
+    (id: string, reply: Approval.QuestionReply): Effect.Effect<Approval.QuestionAnswer, Approval.CannotAnswer>
+    (
+      id: string,
+      reply: Approval.Reply | Approval.QuestionReply
+    ): Effect.Effect<Approval.Answer | Approval.QuestionAnswer, Approval.CannotAnswer>
+  }
+  /** The messages that wait for the end of the turn, and for the end of the run. */
+  readonly queues: AgentQueues
   /** The state of the agent: read it with `state.get`, watch it with `state.changes`. */
   readonly state: Subscribable<AgentState>
   /** The answer that streams at the moment, as far as it came. */
@@ -222,6 +211,25 @@ export interface Agent<out O = {}> {
    * manager takes a hook off the list.
    */
   readonly disabledHooks: Effect.Effect<ReadonlyArray<HookManager.Registered>>
+}
+
+/**
+ * The queues of an agent: messages that `steer` and `followUp` put there, until a run takes them.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface AgentQueues {
+  /** How many messages wait in each queue. */
+  readonly sizes: Effect.Effect<Sizes>
+  /** The messages that wait in each queue, oldest first. */
+  readonly messages: Effect.Effect<Queued>
+  /** The mode of each queue. Default `"one-at-a-time"` for both. */
+  readonly modes: Effect.Effect<QueueModes>
+  /** Removes the messages of one queue, or of both, and succeeds with them: each was removed, or a run has taken it. */
+  readonly clear: (which: QueueName | "all") => Effect.Effect<Queued>
+  /** Sets how many messages of a queue a turn takes: one, or all. */
+  readonly setMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
 }
 
 /**
@@ -333,6 +341,45 @@ export function make<const T extends Tools, const H extends Hooks>(
 }
 
 /**
+ * Runs an agent once: makes it, prompts it, and releases it.
+ *
+ * **When to use**
+ *
+ * Use it for a task without a conversation. `make` gives an agent that keeps the conversation, and that others can steer and watch.
+ *
+ * **Example** (Asking once)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const review = Agent.run("Review my essay.", { model: "any", output: Schema.Struct({ grade: Schema.Int }) })
+ *
+ * const provider = ScriptedProvider.layer([ScriptedProvider.toolCall("final_answer", { grade: 2 })])
+ * const { output } = await Effect.runPromise(Effect.provide(review, provider))
+ * console.log(output.grade) // => 2
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const run = <const T extends Tools = readonly [], const H extends Hooks = readonly [], A = never>(
+  input: Message.Input,
+  options: AgentOptions<T, H> & OutputOptions<A>
+): Effect.Effect<
+  RunResult & OutputOf<A>,
+  RunFailed | InvalidInput,
+  Exclude<Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>, Scope.Scope>
+> =>
+  Effect.scoped(
+    Effect.flatMap(make(options), (agent) =>
+      // Nobody else has the agent.
+      Effect.catchTag(agent.prompt(input), ["AgentBusy", "AgentClosed"], Effect.die)
+    )
+  )
+
+/**
  * Makes a layer with an agent behind a tag of the application.
  *
  * **Example** (Providing an agent as a service)
@@ -378,6 +425,18 @@ const agentOf = (
 ): Agent => {
   const { queues, subscriptions } = runtime
   const { requests } = runtime.open
+  function answer(id: string, reply: Approval.Reply): Effect.Effect<Approval.Answer, Approval.CannotAnswer>
+  function answer(
+    id: string,
+    reply: Approval.QuestionReply
+  ): Effect.Effect<Approval.QuestionAnswer, Approval.CannotAnswer>
+  function answer(
+    id: string,
+    reply: Approval.Reply | Approval.QuestionReply
+  ): Effect.Effect<Approval.Answer | Approval.QuestionAnswer, Approval.CannotAnswer>
+  function answer(id: string, reply: Approval.Reply | Approval.QuestionReply) {
+    return runtime.open.answer(id, reply)
+  }
   return {
     ...runsOf(runtime, ofRuns),
     steer: (message, options) => runtime.steer(message, options),
@@ -390,15 +449,15 @@ const agentOf = (
     waitForIdle: runtime.waitForIdle,
     update: (changes) => runtime.update(changes),
     setMessages: (messages) => runtime.setMessages(messages),
-    approvals: Effect.sync(() => requests.approvals),
-    answer: (approvalId, reply) => runtime.open.answer(approvalId, reply),
-    questions: Effect.sync(() => requests.questions),
-    answerQuestion: (questionId, reply) => runtime.open.answerQuestion(questionId, reply),
-    queueSizes: Effect.sync(() => queues.sizes),
-    queueModes: Effect.sync(() => queues.modes),
-    queued: Effect.sync(() => queues.queued),
-    clearQueue: (which) => runtime.clearQueue(which),
-    setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
+    requests: Effect.sync(() => requests.open),
+    answer,
+    queues: {
+      sizes: Effect.sync(() => queues.sizes),
+      messages: Effect.sync(() => queues.queued),
+      modes: Effect.sync(() => queues.modes),
+      clear: (which) => runtime.clearQueue(which),
+      setMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode))
+    },
     state: runtime.watched,
     partial: Effect.sync(() => Option.fromUndefinedOr(partial({ open: runtime.run?.open }))),
     events: subscriptions.events,

@@ -573,7 +573,7 @@ export interface ApprovalAnswered extends Shape<"ApprovalAnswered"> {}
  *
  * **Details**
  *
- * `Agent.answerQuestion` gives the answer.
+ * `agent.answer` gives the answer.
  *
  * @category models
  * @since 0.2.0

@@ -53,6 +53,7 @@ import type { Answer, Question, QuestionReply, Request } from "./internal/openTu
 import * as Tool from "./Tool.ts"
 
 export { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request } from "./internal/openTurn.ts"
+export type { OpenRequests } from "./internal/requests.ts"
 export { Declined, QuestionReply } from "./internal/openTurn.ts"
 export { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./internal/errors.ts"
 
@@ -119,7 +120,7 @@ export interface Person {
  *
  * **Details**
  *
- * - `"wait"`: the run waits for `agent.answer` or `agent.answerQuestion`. A `Loop` outside of an agent defers.
+ * - `"wait"`: the run waits for `agent.answer`. A `Loop` outside of an agent defers.
  * - `"deny"`: it does not ask: the call is rejected. For programs that no person watches.
  * - `"defer"`: the run ends with status `"suspended"` once the calls beside it have ended. `agent.continue` resumes it. A run that a
  *   tool started denies, since the run around it could not resume it.
@@ -437,7 +438,7 @@ const AskUser = Schema.Struct({
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "any", tools: [Approval.askUser()] })
  *   yield* agent.subscribe((event) =>
- *     event._tag === "QuestionAsked" ? agent.answerQuestion(event.questionId, { answer: "Oslo" }) : Effect.void
+ *     event._tag === "QuestionAsked" ? agent.answer(event.questionId, { answer: "Oslo" }) : Effect.void
  *   )
  *   const { text } = yield* agent.prompt("Is it raining?")
  *   return text

@@ -80,7 +80,7 @@ describe("Agent", () => {
       assert.strictEqual((yield* Effect.flip(agent.prompt("me too")))._tag, "AgentBusy")
       assert.strictEqual((yield* Effect.flip(agent.reset))._tag, "AgentBusy")
       yield* agent.steer("stop that")
-      assert.deepStrictEqual(yield* agent.queueSizes, { steering: 1, followUp: 0 })
+      assert.deepStrictEqual(yield* agent.queues.sizes, { steering: 1, followUp: 0 })
       yield* go.open
       yield* Fiber.join(run)
       assert.deepStrictEqual(texts((yield* provider.requests)[1]?.messages ?? []), [
@@ -108,7 +108,7 @@ describe("Agent", () => {
       assert.strictEqual(result.status, "cancelled")
       assert.deepStrictEqual(Transcript.violations(result.newMessages), [])
       assert.strictEqual(result.newMessages.length, 4)
-      assert.deepStrictEqual(yield* agent.queueSizes, { steering: 0, followUp: 1 })
+      assert.deepStrictEqual(yield* agent.queues.sizes, { steering: 0, followUp: 1 })
     })
   )
 

@@ -128,7 +128,7 @@ const obey = (
     case "approve":
       return Effect.andThen(agent.answer(line.approvalId, Struct.omit(line, ["type", "approvalId"])), proceed)
     case "answer":
-      return Effect.andThen(agent.answerQuestion(line.questionId, { answer: line.answer }), proceed)
+      return Effect.andThen(agent.answer(line.questionId, { answer: line.answer }), proceed)
   }
   if (state.waiting === 0) return line.type === "cancel" ? Effect.void : offer(line.text)
   const act = line.type === "cancel" ? agent.cancel(line.reason) : agent[line.type](line.text)
@@ -137,10 +137,9 @@ const obey = (
 
 /** Whether all requests of a suspended run have answers. */
 const isReady = (agent: Agent<object>, state: Pick<State, "isSuspended">): Effect.Effect<boolean> =>
-  Effect.zipWith(
-    agent.approvals,
-    agent.questions,
-    (approvals, questions) => state.isSuspended && approvals.length + questions.length === 0
+  Effect.map(
+    agent.requests,
+    ({ approvals, questions }) => state.isSuspended && approvals.length + questions.length === 0
   )
 
 /**
@@ -154,13 +153,13 @@ const playAll = Effect.fnUntraced(function* (agent: Agent<object>, play: Play, i
   }
   const one = (events: Stream.Stream<AgentEvent, unknown>) =>
     Effect.ensuring(play(Stream.tap(events, note)), state.begun.close)
-  const isLeft = Effect.map(agent.queueSizes, ({ followUp, steering }) => followUp + steering > 0)
+  const isLeft = Effect.map(agent.queues.sizes, ({ followUp, steering }) => followUp + steering > 0)
   const isNext = Effect.flatMap(isReady(agent, state), (ready) =>
     ready || state.isSuspended ? Effect.succeed(ready) : isLeft
   )
   let isFine = yield* one(input === undefined ? agent.continueStream : agent.stream(input))
   while (isFine && (yield* isNext)) isFine = yield* one(agent.continueStream)
-  if (!state.isSuspended) yield* agent.clearQueue("all")
+  if (!state.isSuspended) yield* agent.queues.clear("all")
   state.waiting--
 })
 

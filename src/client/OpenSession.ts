@@ -3,10 +3,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { partial } from "../AgentEvent.ts"
+import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { InvalidContinuation } from "../internal/continuation.ts"
 import { eventsOnly } from "../internal/eventsOnly.ts"
@@ -17,7 +19,7 @@ import { Following, type Next, type Opened } from "./Following.ts"
 import type { Link } from "./Link.ts"
 import * as LinkOf from "./Link.ts"
 import * as Prompting from "./Prompting.ts"
-import type { RemoteAgent } from "./RemoteAgent.ts"
+import type { CannotAnswer, RemoteAgent } from "./RemoteAgent.ts"
 import * as SessionView from "./SessionView.ts"
 
 /** Opens a session until the scope closes. */
@@ -86,28 +88,27 @@ const continued = (opened: Opened): RemoteAgent["continue"] =>
     return yield* opened.following.outcome(last.runId)
   })
 
-type Requests = Pick<RemoteAgent, "approvals" | "answer" | "questions" | "answerQuestion">
-
-const requests = (opened: Opened): Requests => {
+const requests = (opened: Opened): Pick<RemoteAgent, "requests" | "answer"> => {
   const { link } = opened
-  const { api } = link
-  const pending = Effect.map(list(opened), (runs) => runs.map(({ pending }) => pending))
-  return {
-    approvals: Effect.map(pending, (all) => all.flatMap(({ approvals }) => approvals)),
-    questions: Effect.map(pending, (all) => all.flatMap(({ questions }) => questions)),
-    answer: (approvalId, payload) =>
-      Effect.flatMap(runOf(opened, approvalId), (runId) =>
-        LinkOf.once((once) =>
-          LinkOf.repeated(link, api.control.approve({ params: { runId, approvalId }, payload, ...once }))
-        )
-      ),
-    answerQuestion: (questionId, payload) =>
-      Effect.flatMap(runOf(opened, questionId), (runId) =>
-        LinkOf.once((once) =>
-          LinkOf.repeated(link, api.control.answer({ params: { runId, questionId }, payload, ...once }))
-        )
-      )
+  const { approve, answer: answerQuestion } = link.api.control
+  const open = Effect.map(list(opened), (runs) => ({
+    approvals: runs.flatMap(({ pending }) => pending.approvals),
+    questions: runs.flatMap(({ pending }) => pending.questions)
+  }))
+  function answer(id: string, reply: Payload.AnswerApproval): Effect.Effect<Payload.Decided, CannotAnswer>
+  function answer(id: string, reply: Payload.AnswerQuestion): Effect.Effect<Payload.Answered, CannotAnswer>
+  function answer(id: string, reply: Payload.AnswerApproval | Payload.AnswerQuestion) {
+    return Effect.flatMap(runOf(opened, id), (runId) =>
+      LinkOf.once((once): Effect.Effect<Payload.Decided | Payload.Answered, CannotAnswer> => {
+        if (!Predicate.hasProperty(reply, "decision")) {
+          const request = { params: { runId, questionId: id }, payload: reply, ...once }
+          return LinkOf.repeated(link, answerQuestion(request))
+        }
+        return LinkOf.repeated(link, approve({ params: { runId, approvalId: id }, payload: reply, ...once }))
+      })
+    )
   }
+  return { requests: open, answer }
 }
 
 /** The run that a request belongs to. */

@@ -145,23 +145,16 @@ export interface RemoteAgent {
   readonly cancel: (reason?: string) => Effect.Effect<void, ToRun>
   /** Waits until the session has no run, also none of other clients, and `state` has their events. */
   readonly waitForIdle: Effect.Effect<void, ToSession | Problem.RunNotFound>
-  /** The approvals that wait for an answer, oldest first. */
-  readonly approvals: Effect.Effect<ReadonlyArray<Approval.Request>, ToSession>
+  /** The approvals and questions that wait for a person, oldest first. */
+  readonly requests: Effect.Effect<Approval.OpenRequests, ToSession>
   /**
-   * Approves or rejects a tool call, and succeeds with the decision. Fails with `AnswerConflict` where a person has decided otherwise.
-   * `runId` is the run that continues: a new one, which {@link RemoteAgent.continue} awaits, if the run was suspended.
+   * Answers a request by its `approvalId` or `questionId`, and succeeds with the answer. Fails with `AnswerConflict` where a person has
+   * answered otherwise. `runId` is the run that continues: a new one, which {@link RemoteAgent.continue} awaits, if the run was suspended.
    */
-  readonly answer: (
-    approvalId: string,
-    reply: Payload.AnswerApproval
-  ) => Effect.Effect<Payload.Decided, CannotAnswer>
-  /** The questions that wait for an answer, oldest first. */
-  readonly questions: Effect.Effect<ReadonlyArray<Approval.Question>, ToSession>
-  /** Answers a question of the model, and succeeds with the answer and the run that continues. */
-  readonly answerQuestion: (
-    questionId: string,
-    reply: Payload.AnswerQuestion
-  ) => Effect.Effect<Payload.Answered, CannotAnswer>
+  readonly answer: {
+    (id: string, reply: Payload.AnswerApproval): Effect.Effect<Payload.Decided, CannotAnswer>
+    (id: string, reply: Payload.AnswerQuestion): Effect.Effect<Payload.Answered, CannotAnswer>
+  }
   /**
    * The state of the session, folded from the events of the runs that it had when it was opened and of those of this client. It changes
    * at each delta; a reader of `changes` that is slow skips states.

@@ -114,7 +114,7 @@ const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed,
     open: () => batch.openApproval(call, request),
     person: (person) =>
       Effect.flatMap(person.approve(request), (answer) =>
-        batch.requests.answer(approvalId, { ...answer, argumentsHash })
+        batch.requests.answerApproval(approvalId, { ...answer, argumentsHash })
       ),
     expired: ToolOutcome.approvalExpired
   })

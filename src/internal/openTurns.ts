@@ -54,23 +54,27 @@ export class OpenTurns {
   }
 
   /** Gives an answer, and writes the first one: a crash after that does not lose it. */
-  answer(approvalId: string, reply: Reply): Effect.Effect<Answer, CannotAnswer> {
-    const open = this.requests.approvals.find((request) => request.approvalId === approvalId)
-    return Effect.tap(this.requests.answer(approvalId, reply), (answer) =>
-      this.recorded(open, { _tag: "ApprovalAnswered", approvalId, ...answer })
-    )
+  answer(id: string, reply: Reply | QuestionReply): Effect.Effect<Answer | QuestionAnswer, CannotAnswer> {
+    return Effect.suspend(() => {
+      const { approvals, questions } = this.requests.open
+      const open =
+        approvals.find(({ approvalId }) => approvalId === id) ??
+        questions.find(({ questionId }) => questionId === id)
+      return Effect.tap(this.requests.answer(id, reply), (answer) =>
+        open === undefined ? Effect.void : this.recorded(id, open, answer)
+      )
+    })
   }
 
-  answerQuestion(questionId: string, reply: QuestionReply): Effect.Effect<QuestionAnswer, CannotAnswer> {
-    const open = this.requests.questions.find((request) => request.questionId === questionId)
-    return Effect.tap(this.requests.answerQuestion(questionId, reply), (answer) =>
-      this.recorded(open, { _tag: "QuestionAnswered", questionId, ...answer })
-    )
-  }
-
-  private recorded(request: Request | Question | undefined, answered: Answered): Effect.Effect<void> {
-    if (request === undefined) return Effect.void
-    const { runId, toolCallId } = request
+  private recorded(
+    id: string,
+    { runId, toolCallId }: Request | Question,
+    answer: Answer | QuestionAnswer
+  ): Effect.Effect<void> {
+    const answered: Answered =
+      "decision" in answer
+        ? { _tag: "ApprovalAnswered", approvalId: id, ...answer }
+        : { _tag: "QuestionAnswered", questionId: id, ...answer }
     return Effect.clockWith((clock) =>
       this.record({ ...answered, runId, toolCallId, seq: 0, timestamp: clock.currentTimeMillisUnsafe() })
     )

@@ -21,6 +21,19 @@ import {
 import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./errors.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 
+/**
+ * The approvals and questions that wait for a person.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface OpenRequests {
+  /** The approvals of tool calls, oldest first. */
+  readonly approvals: ReadonlyArray<Request>
+  /** The questions of the model, and of runs about calls whose end is not known, oldest first. */
+  readonly questions: ReadonlyArray<Question>
+}
+
 /** A request, until its call has ended, and its answer. */
 export interface Open<R, A> {
   request: R
@@ -46,14 +59,9 @@ export class Requests {
   private readonly approvalsById = new Map<string, OpenApproval>()
   private readonly questionsById = new Map<string, OpenQuestion>()
 
-  /** The approvals without an answer, oldest first. */
-  get approvals(): ReadonlyArray<Request> {
-    return unanswered(this.approvalsById)
-  }
-
-  /** The questions without an answer, oldest first. */
-  get questions(): ReadonlyArray<Question> {
-    return unanswered(this.questionsById)
+  /** Those without an answer. */
+  get open(): OpenRequests {
+    return { approvals: unanswered(this.approvalsById), questions: unanswered(this.questionsById) }
   }
 
   openApproval(request: Request, check: Check): OpenApproval {
@@ -109,7 +117,12 @@ export class Requests {
     }
   }
 
-  answer(id: string, reply: Reply): Effect.Effect<Answer, CannotAnswer> {
+  /** Gives an answer. Plain JavaScript may give any value. */
+  answer(id: string, reply: unknown): Effect.Effect<Answer | QuestionAnswer, CannotAnswer> {
+    return this.questionsById.has(id) ? this.answerQuestion(id, reply) : this.answerApproval(id, reply)
+  }
+
+  answerApproval(id: string, reply: unknown): Effect.Effect<Answer, CannotAnswer> {
     return Effect.gen({ self: this }, function* () {
       const open = yield* this.find(this.approvalsById, id)
       const { argumentsHash, ...answer } = yield* Effect.mapError(decodeReply(reply), invalid(id))
@@ -123,7 +136,7 @@ export class Requests {
     })
   }
 
-  answerQuestion(id: string, reply: QuestionReply): Effect.Effect<QuestionAnswer, CannotAnswer> {
+  answerQuestion(id: string, reply: unknown): Effect.Effect<QuestionAnswer, CannotAnswer> {
     return Effect.gen({ self: this }, function* () {
       const open = yield* this.find(this.questionsById, id)
       const given = yield* Effect.mapError(decodeAnswer(reply), invalid(id))

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { textOnly } from "../AgentEvent.ts"
 import type { AgentState, StartedRun } from "../Agent.ts"
+import type * as Approval from "../Approval.ts"
 import type * as Hook from "../Hook.ts"
 import type { Registered } from "../HookManager.ts"
 import { InvalidInput } from "../internal/invalidInput.ts"
@@ -86,29 +87,26 @@ const control = (
   setMessages: (messages) => caller.ask((agent) => agent.setMessages(messages))
 })
 
-const queues = (
-  caller: Caller
-): Pick<
-  PromiseAgent,
-  "steer" | "followUp" | "queueSizes" | "queued" | "queueModes" | "clearQueue" | "setQueueMode"
-> => ({
+const queues = (caller: Caller): Pick<PromiseAgent, "steer" | "followUp" | "queues"> => ({
   steer: (message, options) => caller.ask((agent) => agent.steer(message, options)),
   followUp: (message) => caller.ask((agent) => agent.followUp(message)),
-  queueSizes: () => caller.ask((agent) => agent.queueSizes),
-  queued: () => caller.ask((agent) => agent.queued),
-  queueModes: () => caller.ask((agent) => agent.queueModes),
-  clearQueue: (which) => caller.ask((agent) => agent.clearQueue(which)),
-  setQueueMode: (which, mode) => caller.ask((agent) => agent.setQueueMode(which, mode))
+  queues: {
+    sizes: () => caller.ask((agent) => agent.queues.sizes),
+    messages: () => caller.ask((agent) => agent.queues.messages),
+    modes: () => caller.ask((agent) => agent.queues.modes),
+    clear: (which) => caller.ask((agent) => agent.queues.clear(which)),
+    setMode: (which, mode) => caller.ask((agent) => agent.queues.setMode(which, mode))
+  }
 })
 
-const requests = (
-  caller: Caller
-): Pick<PromiseAgent, "approvals" | "answer" | "questions" | "answerQuestion"> => ({
-  approvals: () => caller.ask((agent) => agent.approvals),
-  answer: (approvalId, reply) => caller.ask((agent) => agent.answer(approvalId, reply)),
-  questions: () => caller.ask((agent) => agent.questions),
-  answerQuestion: (questionId, reply) => caller.ask((agent) => agent.answerQuestion(questionId, reply))
-})
+const requests = (caller: Caller): Pick<PromiseAgent, "requests" | "answer"> => {
+  function answer(id: string, reply: Approval.Reply): Promise<Approval.Answer>
+  function answer(id: string, reply: Approval.QuestionReply): Promise<Approval.QuestionAnswer>
+  function answer(id: string, reply: Approval.Reply | Approval.QuestionReply) {
+    return caller.ask((agent) => agent.answer(id, reply))
+  }
+  return { requests: () => caller.ask((agent) => agent.requests), answer }
+}
 
 const watching = (
   caller: Caller,

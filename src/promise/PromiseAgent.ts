@@ -155,6 +155,25 @@ export interface PromiseHooks {
 }
 
 /**
+ * The queues of a promise agent.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface PromiseQueues {
+  /** Resolves with the number of messages in each queue. */
+  readonly sizes: () => Promise<Agent.Sizes>
+  /** Resolves with the messages that wait in each queue, oldest first. */
+  readonly messages: () => Promise<Agent.Queued>
+  /** Resolves with the mode of each queue. Default `"one-at-a-time"` for both. */
+  readonly modes: () => Promise<Agent.QueueModes>
+  /** Removes the messages of one queue, or of both, and resolves with them. */
+  readonly clear: (which: Agent.QueueName | "all") => Promise<Agent.Queued>
+  /** Sets how many messages of a queue a turn takes: one, or all. */
+  readonly setMode: (which: Agent.QueueName, mode: Agent.QueueMode) => Promise<void>
+}
+
+/**
  * An agent with promises: one conversation, and one run at a time.
  *
  * **Details**
@@ -231,37 +250,20 @@ export interface PromiseAgent<out O = {}> {
   readonly update: (changes: Update) => Promise<void>
   /** Replaces the transcript. The current run takes it from its next turn. Rejects with `InvalidInput`. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Promise<void>
-  /** Resolves with the approvals that wait for an answer, oldest first. */
-  readonly approvals: () => Promise<ReadonlyArray<Approval.Request>>
+  /** Resolves with the approvals and questions that wait for a person, oldest first. */
+  readonly requests: () => Promise<Approval.OpenRequests>
   /**
-   * Approves or rejects a tool call, and resolves with the decision: the first one, if the approval has one already.
+   * Answers a request by its `approvalId` or `questionId`, and resolves with the answer that counts: the first one.
    *
-   * Rejects with `RequestNotFound`, `AnswerConflict` for another `argumentsHash`, and `InvalidAnswer` for params that the tool does not
-   * take.
+   * Rejects with `RequestNotFound`, with `AnswerConflict` for another `argumentsHash` or another answer to a question, and with
+   * `InvalidAnswer` for params that the tool, or an answer that the schema does not take.
    */
-  readonly answer: (approvalId: string, reply: Approval.Reply) => Promise<Approval.Answer>
-  /** Resolves with the questions of the model that wait for an answer, oldest first. */
-  readonly questions: () => Promise<ReadonlyArray<Approval.Question>>
-  /**
-   * Answers a question of the model, and resolves with the answer.
-   *
-   * Rejects with `RequestNotFound`, `AnswerConflict` for another answer than the first, and `InvalidAnswer` for one that does not match
-   * the schema.
-   */
-  readonly answerQuestion: (
-    questionId: string,
-    reply: Approval.QuestionReply
-  ) => Promise<Approval.QuestionAnswer>
-  /** Resolves with the number of messages in each queue. */
-  readonly queueSizes: () => Promise<Agent.Sizes>
-  /** Resolves with the mode of each queue. Default `"one-at-a-time"` for both. */
-  readonly queueModes: () => Promise<Agent.QueueModes>
-  /** Resolves with the messages that wait in each queue, oldest first. */
-  readonly queued: () => Promise<Agent.Queued>
-  /** Removes the messages of one queue, or of both, and resolves with them. */
-  readonly clearQueue: (which: Agent.QueueName | "all") => Promise<Agent.Queued>
-  /** Sets how many messages of a queue a turn takes: one, or all. */
-  readonly setQueueMode: (which: Agent.QueueName, mode: Agent.QueueMode) => Promise<void>
+  readonly answer: {
+    (id: string, reply: Approval.Reply): Promise<Approval.Answer>
+    (id: string, reply: Approval.QuestionReply): Promise<Approval.QuestionAnswer>
+  }
+  /** The messages that wait for the end of the turn, and for the end of the run. */
+  readonly queues: PromiseQueues
   /** Resolves with the transcript, oldest message first. */
   readonly messages: () => Promise<ReadonlyArray<Message.Message>>
   /** The state of the agent, which changes at the boundaries of messages, tools and runs. */

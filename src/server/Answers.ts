@@ -44,7 +44,7 @@ export const make = (host: Host): Answers => ({
     answered(host, runId, {
       requestId: questionId,
       give: (agent) =>
-        Effect.mapBoth(agent.answerQuestion(questionId, answer), {
+        Effect.mapBoth(agent.answer(questionId, answer), {
           onFailure: problem(runId),
           onSuccess: shown
         }),

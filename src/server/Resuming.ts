@@ -26,10 +26,9 @@ export const resume = (host: Host, conversation: Conversation, agent: Agent.Agen
 export const isAsking = (agent: Agent.Agent) => Effect.map(waiting(agent), ({ size }) => size > 0)
 
 const waiting = (agent: Agent.Agent) =>
-  Effect.zipWith(
-    agent.approvals,
-    agent.questions,
-    (approvals, questions) =>
+  Effect.map(
+    agent.requests,
+    ({ approvals, questions }) =>
       new Set([
         ...approvals.map(({ approvalId }) => approvalId),
         ...questions.map(({ questionId }) => questionId)

@@ -26,7 +26,7 @@ describe("the sizes of the queues", () => {
         yield* settle()
         assert.deepStrictEqual(tags(script.events).at(-1), "QueueUpdate")
         assert.deepStrictEqual(read.at(-1), "QueueUpdate")
-        yield* Effect.all([script.agent.followUp("a"), script.agent.clearQueue("all")])
+        yield* Effect.all([script.agent.followUp("a"), script.agent.queues.clear("all")])
         yield* Effect.promise(() => Promise.resolve())
         yield* settle()
         const sizes = ofTag(script.events, "QueueUpdate").map(({ followUp, steering }) => [
@@ -47,7 +47,7 @@ describe("the sizes of the queues", () => {
     Effect.gen(function* () {
       const script = yield* agent([done, done])
       yield* script.agent.followUp("before")
-      yield* script.agent.clearQueue("all")
+      yield* script.agent.queues.clear("all")
       yield* script.agent.subscribe(({ _tag }) =>
         _tag === "RunEnd" ? script.agent.followUp("later") : Effect.void
       )

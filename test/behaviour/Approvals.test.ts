@@ -27,7 +27,7 @@ const asking = Effect.fnUntraced(function* (
   const requests = Effect.fnUntraced(function* (count: number) {
     yield* Queue.takeN(asked, count)
     yield* settle()
-    return yield* played.agent.approvals
+    return (yield* played.agent.requests).approvals
   })
   return { ...played, run, requests }
 })
@@ -70,7 +70,7 @@ describe("approvals", () => {
         "removed c"
       ])
       assert.deepStrictEqual(ran, ["c"])
-      assert.deepStrictEqual(yield* agent.approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
       assert.deepStrictEqual(broken(events), [])
     })
   )
@@ -117,7 +117,7 @@ describe("approvals", () => {
         refused.map(({ _tag }) => _tag),
         ["AnswerConflict", "RequestNotFound", "InvalidAnswer"]
       )
-      assert.deepStrictEqual(yield* agent.approvals, request === undefined ? [] : [request])
+      assert.deepStrictEqual((yield* agent.requests).approvals, request === undefined ? [] : [request])
       assert.deepStrictEqual(ofTag(events, "ApprovalAnswered"), [])
       yield* approve(agent, request, { params: { path: "b" } })
       yield* Fiber.join(run)
@@ -204,7 +204,7 @@ describe("approvals", () => {
       yield* requested.await
       yield* settle()
       yield* TestClock.adjust("1 day")
-      const [request] = yield* made.approvals
+      const [request] = (yield* made.requests).approvals
       assert.strictEqual(request?.path?.length, 1)
       assert.deepStrictEqual(ran, [])
       yield* approve(made, request)
@@ -350,7 +350,7 @@ describe("approvals", () => {
         waiting({ asked: person })
       )
       yield* requests(4)
-      const open = (yield* agent.approvals).filter(({ params }) => JSON.stringify(params).includes("never"))
+      const open = (yield* agent.requests).approvals.filter(({ params }) => JSON.stringify(params).includes("never"))
       yield* approve(agent, open[0])
       const { newMessages } = yield* Fiber.join(run)
       assert.deepStrictEqual(resultTexts(newMessages), [
@@ -383,7 +383,7 @@ describe("approvals", () => {
         [[], ["aborted", "aborted"], "cancelled"]
       )
       assert.deepStrictEqual(broken(events), [])
-      assert.deepStrictEqual(yield* agent.approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
       assert.strictEqual((yield* Effect.flip(approve(agent, request)))._tag, "RequestNotFound")
     })
   )
@@ -400,7 +400,7 @@ describe("approvals", () => {
       yield* Fiber.join(run)
       assert.deepStrictEqual(outcomes(events), ["skipped", "skipped"])
       assert.deepStrictEqual(broken(events), [])
-      assert.deepStrictEqual(yield* agent.approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
     })
   )
 
@@ -429,7 +429,7 @@ describe("approvals", () => {
       yield* Fiber.await(run)
       assert.deepStrictEqual(outcomes(events).toSorted(), ["aborted", "error"])
       assert.deepStrictEqual(broken(events), [])
-      assert.deepStrictEqual(yield* agent.approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
     })
   )
 
@@ -524,7 +524,7 @@ describe("approvals", () => {
         Layer.empty
       )
       yield* Fiber.join(run)
-      assert.deepStrictEqual([yield* agent.approvals, outcomes(events)], [[], ["success"]])
+      assert.deepStrictEqual([(yield* agent.requests).approvals, outcomes(events)], [[], ["success"]])
     })
   )
 })

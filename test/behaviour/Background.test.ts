@@ -312,7 +312,7 @@ describe("background calls (row 151)", () => {
       const questionId = yield* Queue.take(asked)
       yield* settle()
       assert.strictEqual((yield* played.requests).length, 2)
-      yield* played.agent.answerQuestion(questionId, { answer: "yes" })
+      yield* played.agent.answer(questionId, { answer: "yes" })
       const { newMessages } = yield* Fiber.join(run)
       assert.include(Message.textOf(newMessages.at(-2) ?? Message.user("")), "answer yes")
     })
@@ -428,7 +428,7 @@ describe("background calls (row 151)", () => {
       assert.isFalse(isOver())
       yield* end("b")
       assert.strictEqual((yield* ended).status, "suspended")
-      const [request] = yield* agent.approvals
+      const [request] = (yield* agent.requests).approvals
       yield* agent.answer(request?.approvalId ?? "", {
         decision: "approve",
         argumentsHash: request?.argumentsHash ?? ""

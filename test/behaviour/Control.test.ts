@@ -108,7 +108,7 @@ describe("Control", () => {
           yield* script.agent.subscribe((event) =>
             event._tag === when
               ? Effect.all([
-                  Effect.flatMap(script.agent.queueSizes, ({ followUp }) =>
+                  Effect.flatMap(script.agent.queues.sizes, ({ followUp }) =>
                     followUp > 0
                       ? Effect.void
                       : Effect.andThen(script.agent.steer("s"), script.agent.followUp("f"))
@@ -119,7 +119,7 @@ describe("Control", () => {
           )
           const { status: ended } = yield* script.agent.prompt("hi")
           assert.strictEqual(ended, "cancelled", when)
-          assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 1, followUp: 1 }, when)
+          assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 1, followUp: 1 }, when)
         }
       })
     )
@@ -140,7 +140,7 @@ describe("Control", () => {
         const { status: ended } = yield* script.agent.prompt("hi")
         assert.strictEqual(ended, "cancelled")
         assert.deepStrictEqual(outcomes(script.events), ["success", "skipped"])
-        assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 1, followUp: 0 })
+        assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 1, followUp: 0 })
       })
     )
 

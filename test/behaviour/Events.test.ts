@@ -127,7 +127,7 @@ const disturbed = Effect.fnUntraced(function* (wanted: Case) {
     }
   })
   const exit = yield* Effect.exit(script.agent.prompt("hi"))
-  const sizes = yield* script.agent.queueSizes
+  const sizes = yield* script.agent.queues.sizes
   const heard = ofTag(script.events, "MessageEnd").filter(({ message }) =>
     Message.textOf(message).startsWith("queued")
   ).length

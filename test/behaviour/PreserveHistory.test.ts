@@ -76,12 +76,12 @@ describe("preserveHistory", () => {
         preserveHistory: false
       })
       assert.strictEqual((yield* script.agent.prompt("x")).status, "suspended")
-      const [request] = yield* script.agent.approvals
+      const [request] = (yield* script.agent.requests).approvals
       yield* approve(script.agent, request)
       assert.strictEqual((yield* script.agent.continue).text, "done")
       assert.strictEqual((yield* script.agent.prompt("y")).status, "suspended")
       assert.deepStrictEqual(texts((yield* script.agent.prompt("z")).newMessages), ["z", "done"])
-      assert.deepStrictEqual([yield* script.agent.approvals, ran], [[], ["a"]])
+      assert.deepStrictEqual([(yield* script.agent.requests).approvals, ran], [[], ["a"]])
     }).pipe(Effect.provide(Approval.layer({ asked: "defer" })))
   )
 

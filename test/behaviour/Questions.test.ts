@@ -44,25 +44,25 @@ describe("questions", () => {
         ["How many?", schema, { type: "string" }]
       )
       assert.deepStrictEqual(
-        (yield* agent.questions).map(({ questionId }) => questionId),
+        (yield* agent.requests).questions.map(({ questionId }) => questionId),
         [many.questionId, where.questionId]
       )
       yield* settle()
       yield* TestClock.adjust("1 day")
-      const refused = yield* Effect.flip(agent.answerQuestion(many.questionId, { answer: { n: "x" } }))
+      const refused = yield* Effect.flip(agent.answer(many.questionId, { answer: { n: "x" } }))
       assert.strictEqual(refused._tag, "InvalidAnswer")
       assert.strictEqual(
-        (yield* Effect.flip(agent.answerQuestion("qst_none", { answer: 1 })))._tag,
+        (yield* Effect.flip(agent.answer("qst_none", { answer: 1 })))._tag,
         "RequestNotFound"
       )
-      const first = yield* agent.answerQuestion(many.questionId, { answer: { n: "3" }, by: "ada" })
+      const first = yield* agent.answer(many.questionId, { answer: { n: "3" }, by: "ada" })
       assert.deepStrictEqual(first, { answer: { n: 3 }, by: "ada" })
-      assert.deepStrictEqual(yield* agent.answerQuestion(many.questionId, { answer: { n: 3 } }), first)
+      assert.deepStrictEqual(yield* agent.answer(many.questionId, { answer: { n: 3 } }), first)
       assert.strictEqual(
-        (yield* Effect.flip(agent.answerQuestion(many.questionId, { answer: { n: 4 } })))._tag,
+        (yield* Effect.flip(agent.answer(many.questionId, { answer: { n: 4 } })))._tag,
         "AnswerConflict"
       )
-      yield* agent.answerQuestion(where.questionId, { answer: "Oslo" })
+      yield* agent.answer(where.questionId, { answer: "Oslo" })
       const { newMessages } = yield* Fiber.join(run)
       assert.deepStrictEqual(resultTexts(newMessages), ['{"n":3}', "Oslo"])
       assert.deepStrictEqual(broken(events), [])
@@ -74,7 +74,7 @@ describe("questions", () => {
         "ToolInvoked",
         "ToolExecutionEnd"
       ])
-      assert.deepStrictEqual(yield* agent.questions, [])
+      assert.deepStrictEqual((yield* agent.requests).questions, [])
     })
   )
 
@@ -88,12 +88,12 @@ describe("questions", () => {
       const where = yield* asked
       const when = yield* asked
       const { answer: _, ...reply } = declined
-      assert.deepStrictEqual(yield* agent.answerQuestion(where.questionId, reply), declined)
-      assert.deepStrictEqual(yield* agent.answerQuestion(where.questionId, { declined: true }), declined)
-      const late = yield* Effect.flip(agent.answerQuestion(where.questionId, { answer: "Oslo" }))
+      assert.deepStrictEqual(yield* agent.answer(where.questionId, reply), declined)
+      assert.deepStrictEqual(yield* agent.answer(where.questionId, { declined: true }), declined)
+      const late = yield* Effect.flip(agent.answer(where.questionId, { answer: "Oslo" }))
       assert.strictEqual(late._tag, "AnswerConflict")
-      yield* agent.answerQuestion(when.questionId, { answer: "now" })
-      const changed = yield* Effect.flip(agent.answerQuestion(when.questionId, reply))
+      yield* agent.answer(when.questionId, { answer: "now" })
+      const changed = yield* Effect.flip(agent.answer(when.questionId, reply))
       assert.strictEqual(changed._tag, "AnswerConflict")
       const { newMessages } = yield* Fiber.join(run)
       assert.deepStrictEqual(outcomes(events), ["rejected", "success"])
@@ -119,7 +119,7 @@ describe("questions", () => {
         const { agent, asked, run } = yield* asking(script, policy("defer"))
         const { questionId } = yield* asked
         assert.strictEqual((yield* Fiber.join(run)).status, "suspended")
-        yield* agent.answerQuestion(questionId, { declined: true })
+        yield* agent.answer(questionId, { declined: true })
         const { newMessages } = yield* next === "continue" ? agent.continue : agent.prompt("and?")
         assert.deepStrictEqual(resultTexts(newMessages), rejected)
       }
@@ -178,10 +178,10 @@ describe("questions", () => {
       const where = yield* asked
       const when = yield* asked
       assert.strictEqual((yield* Fiber.join(run)).status, "suspended")
-      yield* agent.answerQuestion(where.questionId, { answer: "Oslo" })
+      yield* agent.answer(where.questionId, { answer: "Oslo" })
       assert.strictEqual((yield* agent.continue).status, "suspended")
       assert.strictEqual((yield* asked).questionId, when.questionId)
-      yield* agent.answerQuestion(when.questionId, { answer: "now" })
+      yield* agent.answer(when.questionId, { answer: "now" })
       const { newMessages, status } = yield* agent.continue
       assert.deepStrictEqual([status, resultTexts(newMessages)], ["completed", ["Oslo", "now"]])
     })
@@ -196,9 +196,9 @@ describe("questions", () => {
       const { questionId } = yield* asked
       yield* agent.cancel()
       assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
-      assert.deepStrictEqual([outcomes(events), yield* agent.questions], [["aborted"], []])
+      assert.deepStrictEqual([outcomes(events), (yield* agent.requests).questions], [["aborted"], []])
       assert.strictEqual(
-        (yield* Effect.flip(agent.answerQuestion(questionId, { answer: "x" })))._tag,
+        (yield* Effect.flip(agent.answer(questionId, { answer: "x" })))._tag,
         "RequestNotFound"
       )
     })
@@ -225,13 +225,13 @@ describe("questions", () => {
         { tools: [choose] }
       )
       const { questionId } = yield* asked
-      const refused = yield* Effect.flip(agent.answerQuestion(questionId, { answer: "c" }))
+      const refused = yield* Effect.flip(agent.answer(questionId, { answer: "c" }))
       assert.strictEqual(refused._tag, "InvalidAnswer")
       assert.strictEqual(
         refused.message,
         'The answer is not valid: the value must be one of "a", "b", got "c"'
       )
-      yield* agent.answerQuestion(questionId, { answer: "b" })
+      yield* agent.answer(questionId, { answer: "b" })
       assert.deepStrictEqual(resultTexts((yield* Fiber.join(run)).newMessages), ["b of 2"])
     })
   )
@@ -255,14 +255,14 @@ describe("questions", () => {
       const options = { tools: [order] }
       const { agent, asked, events, run } = yield* asking(script, policy("wait"), options)
       const which = yield* asked
-      assert.strictEqual((yield* agent.questions).length, 1)
+      assert.strictEqual((yield* agent.requests).questions.length, 1)
       yield* settle()
       yield* TestClock.adjust("1 day")
-      yield* agent.answerQuestion(which.questionId, { answer: "tea" })
-      yield* agent.answerQuestion((yield* asked).questionId, { answer: "two" })
+      yield* agent.answer(which.questionId, { answer: "tea" })
+      yield* agent.answer((yield* asked).questionId, { answer: "two" })
       const { newMessages } = yield* Fiber.join(run)
       assert.deepStrictEqual(resultTexts(newMessages), ["tea two"])
-      assert.deepStrictEqual([broken(events), yield* agent.questions], [[], []])
+      assert.deepStrictEqual([broken(events), (yield* agent.requests).questions], [[], []])
       assert.deepStrictEqual(tags(events.filter((event) => "toolCallId" in event)), [
         "ToolExecutionStart",
         "ToolInvoked",
@@ -290,7 +290,7 @@ describe("questions", () => {
       yield* late.asked
       yield* late.agent.cancel()
       assert.strictEqual((yield* Fiber.join(late.run)).status, "cancelled")
-      assert.deepStrictEqual(yield* late.agent.questions, [])
+      assert.deepStrictEqual((yield* late.agent.requests).questions, [])
     })
   )
 })

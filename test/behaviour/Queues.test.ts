@@ -80,7 +80,7 @@ describe("Queues", () => {
           once(script, "ToolInvoked", Effect.andThen(script.agent.steer("s"), script.agent.followUp("f")))
         )
         yield* Effect.exit(script.agent.prompt("hi"))
-        assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 1, followUp: 1 }, onMaxTurns)
+        assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 1, followUp: 1 }, onMaxTurns)
       }
     })
   )
@@ -91,7 +91,7 @@ describe("Queues", () => {
       yield* script.agent.followUp("f")
       const { status: ended } = yield* script.agent.prompt("hi")
       assert.strictEqual(ended, "completed")
-      assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 0, followUp: 1 })
     })
   )
 
@@ -107,7 +107,7 @@ describe("Queues", () => {
           yield* yields % 2 === 0 ? script.agent.followUp("late") : script.agent.steer("late")
           const { newMessages } = yield* Fiber.join(run)
           const heard = asked(newMessages).filter((text) => text === "late").length
-          const { followUp, steering } = yield* script.agent.queueSizes
+          const { followUp, steering } = yield* script.agent.queues.sizes
           assert.strictEqual(heard + followUp + steering, 1, `after ${yields} yields`)
           delivered += heard
         }
@@ -127,7 +127,7 @@ describe("Queues", () => {
             seq === at + 1 ? one.agent[queue]([Message.user("x"), Message.user("y")]) : Effect.void
           )
           const { newMessages } = yield* one.agent.prompt("hi")
-          const { followUp, steering } = yield* one.agent.queueSizes
+          const { followUp, steering } = yield* one.agent.queues.sizes
           const heard = asked(newMessages).slice(1)
           assert.deepStrictEqual(heard, ["x", "y"].slice(0, heard.length))
           assert.strictEqual(heard.length + followUp + steering, 2, `${queue} at ${at + 1}`)
@@ -170,12 +170,12 @@ describe("Queues", () => {
       yield* script.agent.followUp(["1", "2", "3"].map((text) => Message.user(text)))
       yield* script.agent.subscribe((event) =>
         event._tag === "MessageEnd" && Message.textOf(event.message) === "1"
-          ? script.agent.setQueueMode("followUp", "all")
+          ? script.agent.queues.setMode("followUp", "all")
           : Effect.void
       )
       const { turns } = yield* script.agent.prompt("hi")
       assert.strictEqual(turns, 3)
-      assert.deepStrictEqual(yield* script.agent.queueSizes, none)
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, none)
     })
   )
 
@@ -221,7 +221,7 @@ describe("Queues", () => {
       const sizes = ofTag(script.events, "QueueUpdate").map(({ followUp, steering }) => [steering, followUp])
       assert.deepStrictEqual(sizes[0], [2, 1])
       assert.deepStrictEqual(sizes.at(-1), [1, 1])
-      assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 1, followUp: 1 })
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 1, followUp: 1 })
     })
   )
 
@@ -229,7 +229,7 @@ describe("Queues", () => {
     Effect.gen(function* () {
       const script = yield* agent([done])
       yield* script.agent.steer([])
-      yield* script.agent.clearQueue("all")
+      yield* script.agent.queues.clear("all")
       yield* script.agent.prompt("hi")
       assert.notInclude(tags(script.events), "QueueUpdate")
     })
@@ -240,15 +240,15 @@ describe("Queues", () => {
       const script = yield* agent([])
       const fill = Effect.andThen(script.agent.steer("s"), script.agent.followUp("f"))
       yield* fill
-      yield* script.agent.clearQueue("steering")
-      assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
-      yield* script.agent.clearQueue("followUp")
+      yield* script.agent.queues.clear("steering")
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 0, followUp: 1 })
+      yield* script.agent.queues.clear("followUp")
       yield* fill
-      yield* script.agent.clearQueue("followUp")
-      assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 1, followUp: 0 })
+      yield* script.agent.queues.clear("followUp")
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 1, followUp: 0 })
       yield* fill
-      yield* script.agent.clearQueue("all")
-      assert.deepStrictEqual(yield* script.agent.queueSizes, none)
+      yield* script.agent.queues.clear("all")
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, none)
     })
   )
 
@@ -266,7 +266,7 @@ describe("Queues", () => {
         const exit = yield* Effect.exit(script.agent.prompt("hi"))
         assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTotalTokens" })
         assert.deepStrictEqual(asked(failureOf(exit)?.result.undelivered ?? []), ["1", "2"])
-        assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 2, followUp: 0 })
+        assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 2, followUp: 0 })
         assert.deepStrictEqual(Invariants.broken(script.events), [])
       })
     )
@@ -283,7 +283,7 @@ describe("Queues", () => {
           )
         )
         assert.strictEqual((yield* script.agent.prompt("hi")).status, "cancelled")
-        yield* script.agent.setQueueMode("steering", "all")
+        yield* script.agent.queues.setMode("steering", "all")
         const { newMessages } = yield* script.agent.prompt("again")
         assert.deepStrictEqual(asked(newMessages), ["1", "2", "again"])
       })
@@ -299,7 +299,7 @@ describe("Queues", () => {
           const exit = yield* Effect.exit(script.agent.continue)
           assert.deepInclude(reasonOf(exit), { limit: "maxTurns" })
           assert.deepStrictEqual(
-            yield* script.agent.queueSizes,
+            yield* script.agent.queues.sizes,
             queue === "steer" ? { steering: 1, followUp: 0 } : { steering: 0, followUp: 1 }
           )
           yield* script.agent.update({ limits: { maxTurns: 5 } })
@@ -323,7 +323,7 @@ describe("Queues", () => {
       yield* one.agent.subscribe(once(one, "ToolInvoked", one.agent.steer("instead")))
       const exit = yield* Effect.exit(one.agent.prompt("hi"))
       assert.deepStrictEqual(Invariants.broken(one.events), [])
-      return { exit, sizes: yield* one.agent.queueSizes }
+      return { exit, sizes: yield* one.agent.queues.sizes }
     })
 
     it.effect("when a tool fails the run that skipped its other calls for steering", () =>
@@ -570,11 +570,11 @@ describe("Queues", () => {
       yield* script.agent.followUp("later")
       for (const text of ["1", "2"]) {
         assert.isTrue(Exit.isFailure(yield* Effect.exit(script.agent.prompt(text))))
-        assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
+        assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 0, followUp: 1 })
       }
       assert.strictEqual(script.agent.state.getUnsafe().lastError, "boom")
       yield* script.agent.reset
-      assert.deepStrictEqual(yield* script.agent.queueSizes, none)
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, none)
       const state: Agent.AgentState = script.agent.state.getUnsafe()
       assert.deepStrictEqual(state.messages, [])
       assert.isUndefined(state.lastError)

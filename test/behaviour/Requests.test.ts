@@ -99,7 +99,7 @@ describe("requests to a person", () => {
         )
         const begin = (made: Agent.Agent) => made.prompt("go")
         const end = Effect.fnUntraced(function* (made: Agent.Agent) {
-          yield* approve(made, (yield* made.approvals)[0])
+          yield* approve(made, (yield* made.requests).approvals[0])
           return yield* made.continue
         })
         const { newMessages } = restarts
@@ -130,7 +130,7 @@ describe("requests to a person", () => {
       yield* inProcess((made) => made.prompt("go"))
       yield* inProcess(
         Effect.fnUntraced(function* (made) {
-          const [request] = yield* made.approvals
+          const [request] = (yield* made.requests).approvals
           const refused = yield* Effect.flip(approve(made, request, { params: { file: "b" } }))
           assert.strictEqual(refused._tag, "InvalidAnswer")
           yield* approve(made, request, { params: { path: "b" } })
@@ -150,7 +150,7 @@ describe("requests to a person", () => {
       yield* inProcess((made) => made.prompt("go"))
       const { status } = yield* inProcess(
         Effect.fnUntraced(function* (made) {
-          yield* approve(made, (yield* made.approvals)[0], { params: { path: "b" } })
+          yield* approve(made, (yield* made.requests).approvals[0], { params: { path: "b" } })
           return yield* made.continue
         })
       )
@@ -169,7 +169,7 @@ describe("requests to a person", () => {
         yield* inProcess((made) => made.prompt("go"))
         yield* inProcess(
           Effect.fnUntraced(function* (made) {
-            yield* approve(made, (yield* made.approvals)[0], { params: { file: "b" } })
+            yield* approve(made, (yield* made.requests).approvals[0], { params: { file: "b" } })
             yield* made.continue
           })
         )
@@ -192,7 +192,7 @@ describe("requests to a person", () => {
         "never mind",
         "done"
       ])
-      assert.deepStrictEqual(yield* made.approvals, [])
+      assert.deepStrictEqual((yield* made.requests).approvals, [])
     }).pipe(Effect.provide(policy()))
   )
 
@@ -215,7 +215,7 @@ describe("requests to a person", () => {
       })
       const made = yield* Effect.provide(Agent.make({ model: "m", tools: [inner] }), scripted.layer)
       yield* made.prompt("go")
-      yield* approve(made, (yield* made.approvals)[0], { decision: "reject" })
+      yield* approve(made, (yield* made.requests).approvals[0], { decision: "reject" })
       const { newMessages } = yield* made.continue
       assert.deepStrictEqual(resultTexts(newMessages), [
         "The agent inner failed: Limit maxTurns reached: 1, allowed 1",
@@ -280,7 +280,7 @@ describe("requests to a person", () => {
       yield* inProcess((made) => made.prompt("go"))
       const { newMessages } = yield* inProcess(
         Effect.fnUntraced(function* (made) {
-          const requests = yield* made.approvals
+          const requests = (yield* made.requests).approvals
           const inside = requests.find(({ path }) => path !== undefined)
           const around = requests.find(({ path }) => path === undefined)
           yield* approve(made, inside)
@@ -359,7 +359,7 @@ describe("requests to a person", () => {
       })
       const played = yield* agent([calls("a"), done], { tools: [tool] })
       yield* played.agent.prompt("go")
-      const [request] = yield* played.agent.approvals
+      const [request] = (yield* played.agent.requests).approvals
       const answering = yield* Effect.forkChild(
         Effect.flip(approve(played.agent, request, { params: { path: "slow" } })),
         { startImmediately: true }
@@ -382,8 +382,8 @@ describe("requests to a person", () => {
       yield* inProcess(
         Effect.fnUntraced(function* (made) {
           yield* made.prompt("go")
-          const [question] = yield* made.questions
-          yield* made.answerQuestion(question?.questionId ?? "", { answer: "Oslo", by: "ada" })
+          const [question] = (yield* made.requests).questions
+          yield* made.answer(question?.questionId ?? "", { answer: "Oslo", by: "ada" })
         })
       )
       const { newMessages } = yield* inProcess((made) => made.continue)
@@ -407,7 +407,7 @@ describe("requests to a person", () => {
       yield* inProcess((made) => made.prompt("go"))
       const { newMessages } = yield* inProcess(
         Effect.fnUntraced(function* (made) {
-          const requests = yield* made.approvals
+          const requests = (yield* made.requests).approvals
           assert.deepStrictEqual(requests[0]?.params, { path: "[removed]" })
           for (const request of requests) yield* approve(made, request)
           return yield* made.continue
@@ -440,17 +440,17 @@ describe("requests to a person", () => {
         )
         const seen: Array<AgentEvent.AgentEvent> = []
         const answer = Effect.fnUntraced(function* (made: Agent.Agent) {
-          const [where, when] = yield* made.questions
+          const [where, when] = (yield* made.requests).questions
           assert.deepStrictEqual([where?.question, when?.question], ["Where?", "When?"])
           assert.deepStrictEqual(
             where?.path?.map(({ toolCallId }) => toolCallId),
             ["call-1"]
           )
           assert.deepStrictEqual(when?.path, where?.path)
-          const wrong = made.answerQuestion(when?.questionId ?? "", { answer: "soon" })
+          const wrong = made.answer(when?.questionId ?? "", { answer: "soon" })
           assert.strictEqual((yield* Effect.flip(wrong))._tag, "InvalidAnswer")
-          yield* made.answerQuestion(when?.questionId ?? "", { answer: 5 })
-          yield* made.answerQuestion(where?.questionId ?? "", { answer: "Oslo", by: "ada" })
+          yield* made.answer(when?.questionId ?? "", { answer: 5 })
+          yield* made.answer(where?.questionId ?? "", { answer: "Oslo", by: "ada" })
         })
         if (asked === "defer") {
           yield* inProcess((made) => made.prompt("go"))
@@ -481,7 +481,7 @@ describe("requests to a person", () => {
       const { ran, tool } = recorder()
       const played = yield* agent([calls("a", "b"), done], { tools: [tool] })
       yield* played.agent.prompt("go")
-      const [a, b] = yield* played.agent.approvals
+      const [a, b] = (yield* played.agent.requests).approvals
       const answers = yield* Effect.all(
         [
           approve(played.agent, a, { params: { path: "one" } }),
@@ -525,7 +525,7 @@ describe("requests to a person", () => {
       const run = yield* Effect.forkChild(played.agent.prompt("go"), { startImmediately: true })
       yield* both.await
       yield* settle()
-      const [a, b] = yield* played.agent.approvals
+      const [a, b] = (yield* played.agent.requests).approvals
       yield* approve(played.agent, a)
       yield* settle()
       yield* TestClock.adjust("1 hour")
@@ -541,7 +541,7 @@ describe("requests to a person", () => {
         ScriptedProvider.toolCalls({ name: "remove", params: { path }, id: "same" })
       const played = yield* agent([call("ok"), call("a"), done], { tools: [tool] })
       yield* played.agent.prompt("go")
-      yield* approve(played.agent, (yield* played.agent.approvals)[0])
+      yield* approve(played.agent, (yield* played.agent.requests).approvals[0])
       const { newMessages } = yield* played.agent.continue
       assert.deepStrictEqual([ran, resultTexts(newMessages)], [["ok", "a"], ["removed a"]])
     }).pipe(Effect.provide(policy()))
@@ -552,7 +552,7 @@ describe("requests to a person", () => {
       const { tool } = recorder()
       const played = yield* agent([calls("a"), done], { tools: [tool] })
       yield* played.agent.prompt("go")
-      yield* approve(played.agent, (yield* played.agent.approvals)[0], {
+      yield* approve(played.agent, (yield* played.agent.requests).approvals[0], {
         decision: "reject",
         reason: "keep a"
       })
@@ -568,7 +568,7 @@ describe("requests to a person", () => {
       yield* played.agent.prompt("go")
       yield* played.agent.steer("hurry")
       assert.strictEqual((yield* played.agent.continue).status, "suspended")
-      yield* approve(played.agent, (yield* played.agent.approvals)[0])
+      yield* approve(played.agent, (yield* played.agent.requests).approvals[0])
       const { newMessages } = yield* played.agent.continue
       assert.deepStrictEqual([ran, texts(newMessages)], [["a"], ["removed a", "hurry", "done"]])
     }).pipe(Effect.provide(policy()))
@@ -608,7 +608,7 @@ describe("requests to a person", () => {
           : Effect.void
       )
       yield* played.agent.prompt("go")
-      assert.deepStrictEqual(yield* played.agent.approvals, [])
+      assert.deepStrictEqual((yield* played.agent.requests).approvals, [])
       const { messages } = played.agent.state.getUnsafe()
       assert.deepStrictEqual(texts(messages), ["other"])
       assert.strictEqual((yield* played.agent.continue).text, "done")
@@ -628,9 +628,9 @@ describe("requests to a person", () => {
       yield* TestClock.adjust("1 hour")
       const { newMessages } = yield* inProcess(
         Effect.fnUntraced(function* (made) {
-          const [question] = yield* made.questions
+          const [question] = (yield* made.requests).questions
           assert.strictEqual(question?.expiresAt, 3_600_000)
-          const late = yield* Effect.flip(made.answerQuestion(question?.questionId ?? "", { answer: "x" }))
+          const late = yield* Effect.flip(made.answer(question?.questionId ?? "", { answer: "x" }))
           assert.strictEqual(late._tag, "RequestNotFound")
           return yield* made.continue
         })

@@ -123,8 +123,8 @@ describe("Run", () => {
           refused.map(({ _tag }) => _tag),
           ["AgentBusy", "AgentBusy", "AgentBusy", "AgentBusy"]
         )
-        assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
-        yield* script.agent.clearQueue("all")
+        assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 0, followUp: 1 })
+        yield* script.agent.queues.clear("all")
         yield* go.open
         assert.strictEqual((yield* run.result).status, "completed")
         assert.notInclude(texts(script.agent.state.getUnsafe().messages), "x")

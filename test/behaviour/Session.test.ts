@@ -173,7 +173,7 @@ describe("an agent with a session", () => {
       const agent = yield* Agent.make({ model: "m", session })
       yield* agent.steer("a")
       yield* agent.followUp("b")
-      yield* agent.clearQueue("steering")
+      yield* agent.queues.clear("steering")
       yield* agent.update({ system: "Be brief." })
       yield* agent.setMessages([Message.user("c")])
       yield* agent.reset

@@ -59,7 +59,7 @@ describe("Stop conditions", () => {
       })
       yield* script.agent.followUp("more")
       assert.strictEqual((yield* script.agent.prompt("hi")).status, "stopped")
-      assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
+      assert.deepStrictEqual(yield* script.agent.queues.sizes, { steering: 0, followUp: 1 })
       yield* script.agent.update({ stopWhen: null })
       const exit = yield* Effect.exit(script.agent.prompt("again"))
       assert.isTrue(Exit.isSuccess(exit) || failureOf(exit)?.reason._tag === "LimitExceeded")

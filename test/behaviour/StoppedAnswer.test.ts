@@ -183,18 +183,18 @@ describe("messages that a stopped run left in its queues", () => {
       const script = yield* agent([done])
       yield* script.agent.steer("s")
       yield* script.agent.followUp([Message.user("f1"), Message.user("f2")])
-      const queued = yield* script.agent.queued
+      const queued = yield* script.agent.queues.messages
       assert.deepStrictEqual(queued.steering.map(Message.textOf), ["s"])
       assert.deepStrictEqual(queued.followUp.map(Message.textOf), ["f1", "f2"])
-      assert.deepStrictEqual(yield* script.agent.clearQueue("followUp"), {
+      assert.deepStrictEqual(yield* script.agent.queues.clear("followUp"), {
         steering: [],
         followUp: queued.followUp
       })
-      assert.deepStrictEqual(yield* script.agent.clearQueue("all"), {
+      assert.deepStrictEqual(yield* script.agent.queues.clear("all"), {
         steering: queued.steering,
         followUp: []
       })
-      assert.deepStrictEqual(yield* script.agent.queued, { steering: [], followUp: [] })
+      assert.deepStrictEqual(yield* script.agent.queues.messages, { steering: [], followUp: [] })
     })
   )
 })

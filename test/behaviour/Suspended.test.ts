@@ -45,11 +45,11 @@ describe("a suspended run", () => {
         assert.deepStrictEqual(tags(ofRun(events, 0)).slice(-2), ["TurnEnd", "RunEnd"])
         assert.deepStrictEqual(ofTag(events, "RunEnd")[0]?.resume, { runId: first.runId })
         assert.strictEqual(ofTag(events, "ToolExecutionEnd").length, 2)
-        const [a, b] = yield* made.approvals
+        const [a, b] = (yield* made.requests).approvals
         assert.deepStrictEqual([a?.params, b?.params], [{ path: "a" }, { path: "b" }])
         yield* approve(made, b, { decision: "reject", reason: "keep b" })
         yield* approve(made, a, { params: { path: "a2" } })
-        assert.deepStrictEqual(yield* made.approvals, [])
+        assert.deepStrictEqual((yield* made.requests).approvals, [])
         const { newMessages, status, text } = yield* made.continue
         assert.deepStrictEqual([status, text, ran], ["completed", "done", ["ok1", "ok2", "a2"]])
         assert.deepStrictEqual(resultTexts(newMessages), [
@@ -82,11 +82,11 @@ describe("a suspended run", () => {
         deferring()
       )
       const first = yield* made.prompt("go")
-      const [a, b] = yield* made.approvals
+      const [a, b] = (yield* made.requests).approvals
       yield* approve(made, b)
       const second = yield* made.continue
       assert.deepStrictEqual([second.status, ran], ["suspended", ["b"]])
-      const [again, none] = yield* made.approvals
+      const [again, none] = (yield* made.requests).approvals
       assert.isUndefined(none)
       assert.strictEqual(again?.approvalId, a?.approvalId)
       assert.strictEqual(again?.runId, second.runId)
@@ -110,7 +110,7 @@ describe("a suspended run", () => {
       const { ran, tool } = recorder()
       const { agent: made } = yield* agent([calls("a"), done], { tools: [tool] })
       yield* Effect.provide(made.prompt("go"), deferring())
-      const [a] = yield* made.approvals
+      const [a] = (yield* made.requests).approvals
       const asked = yield* Queue.unbounded<string>()
       yield* made.subscribe((event) =>
         event._tag === "ApprovalRequested" ? Queue.offer(asked, event.approvalId) : Effect.void
@@ -137,7 +137,7 @@ describe("a suspended run", () => {
       const { newMessages } = yield* Effect.provide(made.continue, Approval.layer({ rules }))
       assert.deepStrictEqual(resultTexts(newMessages), ["removed a", "Tool execution was rejected: no b"])
       assert.deepStrictEqual(ran, ["a"])
-      assert.deepStrictEqual(yield* made.approvals, [])
+      assert.deepStrictEqual((yield* made.requests).approvals, [])
     })
   )
 
@@ -149,7 +149,7 @@ describe("a suspended run", () => {
         deferring()
       )
       yield* made.prompt("go")
-      const [a, b] = yield* made.approvals
+      const [a, b] = (yield* made.requests).approvals
       yield* approve(made, b)
       const { newMessages, status } = yield* made.prompt("never mind")
       assert.deepStrictEqual([status, ran], ["completed", ["ok"]])
@@ -174,10 +174,10 @@ describe("a suspended run", () => {
       const first = yield* made.prompt("go")
       assert.deepStrictEqual([first.status, ran], ["suspended", ["ok1"]])
       assert.deepStrictEqual(resultTexts(first.newMessages), ["removed ok1"])
-      yield* approve(made, (yield* made.approvals)[0])
+      yield* approve(made, (yield* made.requests).approvals[0])
       const second = yield* made.continue
       assert.deepStrictEqual([second.status, ran], ["suspended", ["ok1", "a", "ok2"]])
-      yield* approve(made, (yield* made.approvals)[0])
+      yield* approve(made, (yield* made.requests).approvals[0])
       yield* made.continue
       assert.deepStrictEqual(ran, ["ok1", "a", "ok2", "b"])
       const { messages } = made.state.getUnsafe()
@@ -235,7 +235,7 @@ describe("a suspended run", () => {
       assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
       assert.deepStrictEqual(outcomes(events), ["aborted", "aborted"])
       assert.deepStrictEqual(broken(events), [])
-      assert.deepStrictEqual(yield* made.approvals, [])
+      assert.deepStrictEqual((yield* made.requests).approvals, [])
     })
   )
 
@@ -244,7 +244,7 @@ describe("a suspended run", () => {
       const { ran, tool } = recorder()
       const { agent: made } = yield* Effect.provide(agent([calls("a"), done], { tools: [tool] }), deferring())
       yield* made.prompt("go")
-      yield* approve(made, (yield* made.approvals)[0])
+      yield* approve(made, (yield* made.requests).approvals[0])
       const cancelling = made.subscribe((event) => (event._tag === "RunStart" ? made.cancel() : Effect.void))
       const cancelled = yield* Effect.scoped(Effect.andThen(cancelling, made.continue))
       assert.deepStrictEqual([cancelled.status, ran], ["cancelled", []])
@@ -261,7 +261,7 @@ describe("a suspended run", () => {
         deferring({ expiresAfter: "1 hour" })
       )
       yield* made.prompt("go")
-      const [a] = yield* made.approvals
+      const [a] = (yield* made.requests).approvals
       yield* TestClock.adjust("2 hours")
       assert.strictEqual((yield* Effect.flip(approve(made, a)))._tag, "RequestNotFound")
       yield* made.continue
@@ -278,10 +278,10 @@ describe("a suspended run", () => {
       )
       yield* made.prompt("go")
       yield* made.reset
-      assert.deepStrictEqual(yield* made.approvals, [])
+      assert.deepStrictEqual((yield* made.requests).approvals, [])
       yield* made.prompt("go")
       yield* made.setMessages([Message.user("hello")])
-      assert.deepStrictEqual(yield* made.approvals, [])
+      assert.deepStrictEqual((yield* made.requests).approvals, [])
       assert.strictEqual((yield* made.continue).text, "done")
     })
   )
@@ -470,7 +470,7 @@ const playPlan = (plan: typeof Plan.Type) =>
     const round = Effect.fnUntraced(function* (given: Agent.Agent, number: number) {
       const { status } = yield* number === 0 ? given.prompt("go") : given.continue
       if (status !== "suspended") return given.state.getUnsafe().messages
-      const waiting = yield* given.approvals
+      const waiting = (yield* given.requests).approvals
       const due = waiting.filter(({ params }) => (callOf(pathOf(params))?.round ?? 0) <= number)
       yield* Effect.forEach(ordered(due), (request) => answer(given, request), { discard: true })
       return undefined

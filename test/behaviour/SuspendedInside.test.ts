@@ -53,7 +53,7 @@ const deferring = Approval.layer({
 })
 
 const approve = Effect.fnUntraced(function* (agent: Agent.Agent) {
-  const [request, ...others] = yield* agent.approvals
+  const [request, ...others] = (yield* agent.requests).approvals
   assert.deepStrictEqual(others, [])
   assert.strictEqual(request?.path?.length, 2)
   yield* agent.answer(request?.approvalId ?? "", {
@@ -90,7 +90,7 @@ describe("a suspended run inside of a call", () => {
         ["inner", "outer", "root"]
       )
       assert.deepStrictEqual(ends(events).slice(3), ["2 completed", "1 completed", "0 completed"])
-      assert.deepStrictEqual(yield* agent.approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
     }).pipe(Effect.provide(deferring), Effect.scoped)
   )
 
@@ -115,7 +115,7 @@ describe("a suspended run inside of a call", () => {
       const agent = yield* Agent.make({ model: "root", tools }).pipe(Effect.provide(scripted.layer))
       yield* agent.prompt("Go")
       yield* agent.setMessages((yield* agent.state.get).messages)
-      assert.deepStrictEqual(yield* agent.approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
       assert.deepStrictEqual(ran.toSorted(), ["ok0", "ok1"])
     }).pipe(Effect.provide(deferring), Effect.scoped)
   )

@@ -198,7 +198,7 @@ const again = Effect.fnUntraced(function* ({ agent, closeScope, way }: Play) {
 const afterwards = Effect.fnUntraced(function* ({ agent, events, ground, sent, way, wrong }: Play) {
   yield* settle(() => events.at(-1)?._tag === "RunEnd" && ground.acquired === ground.released)
   const state = agent.state.getUnsafe()
-  const { followUp, steering } = yield* agent.queueSizes
+  const { followUp, steering } = yield* agent.queues.sizes
   const texts = state.messages.map(Message.textOf)
   const arrived = sent.filter((text) => texts.includes(text))
   const twice = sent.filter((text) => texts.indexOf(text) !== texts.lastIndexOf(text))

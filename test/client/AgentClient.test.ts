@@ -236,7 +236,7 @@ describe("AgentClient", () => {
       const { agent } = yield* opened(url)
       const suspended = yield* agent.prompt("hi")
       assert.strictEqual(suspended.status, "suspended")
-      const [request] = yield* agent.approvals
+      const [request] = (yield* agent.requests).approvals
       assert.deepInclude(request, { toolName: "remove", params: { path: "a" } })
       assert.deepStrictEqual(
         suspended.open?.approvals.map(({ request: { approvalId } }) => approvalId),
@@ -257,8 +257,8 @@ describe("AgentClient", () => {
         (yield* agent.state.get).messages.map(({ role }) => role),
         ["user", "assistant", "toolResult", "assistant"]
       )
-      assert.deepStrictEqual(yield* agent.approvals, [])
-      assert.deepStrictEqual(yield* agent.questions, [])
+      assert.deepStrictEqual((yield* agent.requests).approvals, [])
+      assert.deepStrictEqual((yield* agent.requests).questions, [])
     })
   )
 

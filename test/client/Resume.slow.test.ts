@@ -28,7 +28,7 @@ const assisted = (
         agent.answer(event.approvalId, { decision: "approve", argumentsHash: event.argumentsHash })
       )
     case "QuestionAsked":
-      return Effect.asVoid(agent.answerQuestion(event.questionId, { answer: "Yes" }))
+      return Effect.asVoid(agent.answer(event.questionId, { answer: "Yes" }))
     case "ToolsDetected":
       return event.turn === 1 && event.path === undefined ? agent.steer("Be careful") : Effect.void
     default:

@@ -22,7 +22,7 @@ const session = (url: string, token: string) =>
         return event._tag === "ApprovalRequested"
           ? agent.answer(event.approvalId, { decision: "approve", argumentsHash: event.argumentsHash })
           : event._tag === "QuestionAsked"
-            ? agent.answerQuestion(event.questionId, { answer: "Yes" })
+            ? agent.answer(event.questionId, { answer: "Yes" })
             : Effect.void
       })
     }

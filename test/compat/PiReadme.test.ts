@@ -247,22 +247,22 @@ describe("the README of pi", () => {
     const { provider } = scripted(said, said)
     await using agent = createAgent({ provider, model: "m" })
     // pi: 17 lines
-    await agent.setQueueMode("steering", "one-at-a-time")
-    await agent.setQueueMode("followUp", "one-at-a-time")
+    await agent.queues.setMode("steering", "one-at-a-time")
+    await agent.queues.setMode("followUp", "one-at-a-time")
 
     await agent.steer("Stop! Do this instead.")
     await agent.followUp("Also summarize the result.")
 
-    const { followUp, steering } = await agent.queueModes()
-    const queued = await agent.queueSizes()
+    const { followUp, steering } = await agent.queues.modes()
+    const queued = await agent.queues.sizes()
 
-    await agent.clearQueue("steering")
-    await agent.clearQueue("followUp")
-    await agent.clearQueue("all")
+    await agent.queues.clear("steering")
+    await agent.queues.clear("followUp")
+    await agent.queues.clear("all")
     // end
     assert.deepStrictEqual([followUp, steering], ["one-at-a-time", "one-at-a-time"])
     assert.deepStrictEqual(queued, { steering: 1, followUp: 1 })
-    assert.deepStrictEqual(await agent.queueSizes(), { steering: 0, followUp: 0 })
+    assert.deepStrictEqual(await agent.queues.sizes(), { steering: 0, followUp: 0 })
   })
 
   it("messages of the application (rows 13, 85)", async () => {

@@ -129,7 +129,7 @@ describe("a session of an agent that compacts", () => {
       )
       yield* opened((agent) =>
         Effect.gen(function* () {
-          const [request] = yield* agent.approvals
+          const [request] = (yield* agent.requests).approvals
           yield* approve(agent, request)
           const { status } = yield* agent.continue
           assert.strictEqual(status, "completed")

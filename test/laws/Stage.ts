@@ -92,9 +92,9 @@ export class Stage {
       case "pause":
         return Effect.andThen(agent.pause("planned"), this.resumeSoon)
       case "clear":
-        return Effect.flatMap(agent.queueSizes, ({ followUp, steering }) => {
+        return Effect.flatMap(agent.queues.sizes, ({ followUp, steering }) => {
           this.cleared += followUp + steering
-          return agent.clearQueue("all")
+          return agent.queues.clear("all")
         })
       case "prompt":
         return Effect.match(agent.start("me too"), {

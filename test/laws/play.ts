@@ -46,7 +46,7 @@ const played = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played
     yield* agent.waitForIdle
   }
   stage.calm = true
-  const queued = yield* Effect.map(agent.queueSizes, ({ followUp, steering }) => followUp + steering)
+  const queued = yield* Effect.map(agent.queues.sizes, ({ followUp, steering }) => followUp + steering)
   const last = yield* Effect.exit(agent.prompt("again", unlimited))
   yield* untilHeard(events)
   yield* TestClock.adjust("3 hours")

@@ -102,7 +102,7 @@ describe.each(transports)("a server over %s", (_, server) => {
         )
         yield* agent.subscribe((event) =>
           event._tag === "QuestionAsked"
-            ? agent.answerQuestion(event.questionId, { answer: { name: "Ada", check: true } })
+            ? agent.answer(event.questionId, { answer: { name: "Ada", check: true } })
             : Effect.void
         )
         const { newMessages, status } = yield* agent.prompt("go")

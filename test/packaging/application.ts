@@ -56,7 +56,7 @@ export const events = Stream.unwrap(
 export const text = AgentEvent.textOnly(events)
 export const rawEvents = Loop.stream("Do I need a coat in Oslo?", { messages: [] }, { model: "gpt-5-mini" })
 export const state = Effect.map(makeAgent, (agent) => agent.state)
-export const sizes = Effect.flatMap(makeAgent, (agent) => agent.queueSizes)
+export const sizes = Effect.flatMap(makeAgent, (agent) => agent.queues.sizes)
 
 export const promiseAgent = createAgent({
   provider: openAi,

@@ -145,7 +145,7 @@ describe("a call in the background (row 151)", () => {
         return Queue.offer(waiting, request?._tag === "QuestionAsked" ? request.questionId : "")
       })
       const run = yield* Effect.forkChild(agent.prompt("Work."), { startImmediately: true })
-      yield* agent.answerQuestion(yield* Queue.take(waiting), { answer: "yes" })
+      yield* agent.answer(yield* Queue.take(waiting), { answer: "yes" })
       yield* Fiber.join(run)
       assert.deepStrictEqual(waits, ["TurnEnd"])
     }).pipe(Effect.scoped, Effect.provide(ScriptedProvider.layer(script)))

@@ -109,7 +109,7 @@ export const events = ({ decision = "approve", turns = script }: Options = {}) =
             })
           )
         case "QuestionAsked":
-          return Effect.asVoid(agent.answerQuestion(event.questionId, { answer: "Yes" }))
+          return Effect.asVoid(agent.answer(event.questionId, { answer: "Yes" }))
         case "TurnStart":
           return event.turn === 1 && event.path === undefined
             ? Effect.asVoid(agent.steer("Be careful"))

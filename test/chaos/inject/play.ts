@@ -84,7 +84,7 @@ const session = Effect.fnUntraced(function* (manner: Manner, injector: Injector,
   yield* injector.over.open
   const second = yield* inTime(agent.prompt(Session.prompts.last))
   const state = agent.state.getUnsafe()
-  const queued = yield* agent.queueSizes
+  const queued = yield* agent.queues.sizes
   const closed = yield* inTime(Scope.close(scope, Exit.void))
   const violations = [
     ...[first, idle, second, closed].flatMap((exit, index) =>
