@@ -374,7 +374,7 @@ export const run = <const T extends Tools = readonly [], const H extends Hooks =
 > =>
   Effect.scoped(
     Effect.flatMap(make(options), (agent) =>
-      // Nobody else has the agent.
+      // No other caller has the agent.
       Effect.catchTag(agent.prompt(input), ["AgentBusy", "AgentClosed"], Effect.die)
     )
   )

@@ -73,7 +73,7 @@ export class RequestNotFound extends TaggedError<RequestNotFound>()("RequestNotF
   id: Schema.String
 }) {
   override get message(): string {
-    return `No approval or question ${JSON.stringify(this.id)} waits for an answer. Read agent.approvals and agent.questions.`
+    return `No approval or question ${JSON.stringify(this.id)} waits for an answer. Read agent.requests.`
   }
 }
 

@@ -55,6 +55,19 @@ export const Question = Schema.Struct({ ...run, ...OpenRequest.question })
 export interface Question extends Schema.Schema.Type<typeof Question> {}
 
 /**
+ * The approvals and questions that wait for a person.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface OpenRequests {
+  /** The approvals of tool calls, oldest first. */
+  readonly approvals: ReadonlyArray<Request>
+  /** The questions of the model, and of runs about calls whose end is not known, oldest first. */
+  readonly questions: ReadonlyArray<Question>
+}
+
+/**
  * The answer to a question of the model.
  *
  * @category models

@@ -11,6 +11,7 @@ import * as JsonSchema from "./jsonSchema.ts"
 import { type Assistant, toolCalls } from "../Message.ts"
 import {
   type Answer,
+  type OpenRequests,
   type OpenTurn,
   type Question,
   type QuestionAnswer,
@@ -20,19 +21,6 @@ import {
 } from "./openTurn.ts"
 import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./errors.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
-
-/**
- * The approvals and questions that wait for a person.
- *
- * @category models
- * @since 0.2.0
- */
-export interface OpenRequests {
-  /** The approvals of tool calls, oldest first. */
-  readonly approvals: ReadonlyArray<Request>
-  /** The questions of the model, and of runs about calls whose end is not known, oldest first. */
-  readonly questions: ReadonlyArray<Question>
-}
 
 /** A request, until its call has ended, and its answer. */
 export interface Open<R, A> {

@@ -174,16 +174,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "has an answer written when the caller that gave it continues, and when a subscriber gives it",
     without: "an answer is written",
     file: "src/internal/openTurns.ts",
-    from: '      this.recorded(open, { _tag: "ApprovalAnswered", approvalId, ...answer })',
-    to: "      Effect.void",
+    from: "open === undefined ? Effect.void : this.recorded(id, open, answer)",
+    to: '"questionId" in (open ?? {}) && open !== undefined ? this.recorded(id, open, answer) : Effect.void',
     test: "test/behaviour/Session.test.ts"
   },
   {
     fault: "that are questions keep an answer that was given before a restart",
     without: "an answer to a question is written",
     file: "src/internal/openTurns.ts",
-    from: '      this.recorded(open, { _tag: "QuestionAnswered", questionId, ...answer })',
-    to: "      Effect.void",
+    from: "open === undefined ? Effect.void : this.recorded(id, open, answer)",
+    to: '"approvalId" in (open ?? {}) && open !== undefined ? this.recorded(id, open, answer) : Effect.void',
     test: "test/behaviour/Requests.test.ts"
   },
   {
