@@ -15,9 +15,9 @@ const tables: ReadonlyArray<readonly [heading: string, declarations: ReadonlyArr
     "Agent.make",
     [
       ["src/RunOptions.ts", "RunOptions"],
-      ["src/internal/agentOptions.ts", "AgentOptions"],
+      ["src/internal/options.ts", "AgentOptions"],
       ["src/internal/output.ts", "OutputOptions"],
-      ["src/internal/promptOptions.ts", "RetryOptions"]
+      ["src/internal/options.ts", "RetryOptions"]
     ]
   ],
   ["limits", [["src/RunOptions.ts", "Limits"]]],

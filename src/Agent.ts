@@ -12,7 +12,6 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import { type AgentEvent, partial } from "./AgentEvent.ts"
-import { type AgentOptions, type Hooks, read, type Tools } from "./internal/agentOptions.ts"
 import { AgentRuntime, type MakeTask, type SteerOptions } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
 import type * as Approval from "./Approval.ts"
@@ -25,9 +24,19 @@ import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
 import type * as Message from "./Message.ts"
-import { open, prompted } from "./internal/openAgent.ts"
+import { open } from "./internal/openAgent.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
-import { type Prompted, type PromptOptions, readPrompt, type Unread } from "./internal/promptOptions.ts"
+import {
+  type AgentOptions,
+  type Hooks,
+  prompted,
+  type Prompted,
+  type PromptOptions,
+  readAgent,
+  readPrompt,
+  type Tools,
+  type Unread
+} from "./internal/options.ts"
 import { Provider } from "./Provider.ts"
 import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/pending.ts"
 import type { RunFailed } from "./RunFailed.ts"
@@ -41,14 +50,20 @@ import * as ToolRegistry from "./ToolRegistry.ts"
 import type * as Transcript from "./Transcript.ts"
 import type { Usage } from "./Usage.ts"
 export { AgentBusy, AgentClosed, NotPaused } from "./internal/errors.ts"
-export type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
 export type { SteerOptions } from "./internal/agentRuntime.ts"
 export type { AgentState, Subscribable } from "./internal/agentState.ts"
 export { InvalidContinuation } from "./internal/continuation.ts"
 export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
 export type { OutputOf, OutputOptions } from "./internal/output.ts"
-export type { PromptOptions, RetryOptions, RunIdOptions } from "./internal/promptOptions.ts"
+export type {
+  AgentOptions,
+  Hooks,
+  PromptOptions,
+  RetryOptions,
+  RunIdOptions,
+  Tools
+} from "./internal/options.ts"
 export { type HandOff, handOff, type HandOffOptions } from "./internal/handingOver.ts"
 export type { Member } from "./internal/team.ts"
 export {
@@ -334,7 +349,7 @@ export function make<const T extends Tools, const H extends Hooks>(
   Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 > {
   return Effect.gen(function* () {
-    const definition = yield* Effect.fromResult(read(options))
+    const definition = yield* Effect.fromResult(readAgent(options))
     const { manager, registry, runtime } = yield* open(definition)
     return agentOf(runtime, definition.ofRuns, registry, manager)
   })

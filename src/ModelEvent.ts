@@ -460,26 +460,28 @@ const changed = (block: Block | undefined, event: BlockEvent): Block => {
     case "TextStart":
       return noText
     case "TextDelta":
-      return grow(textIn(block), event.delta)
+      return grow(block?.type === "text" ? block : noText, event.delta)
     case "TextEnd":
-      return close(textIn(block), event)
+      return close(block?.type === "text" ? block : noText, event)
     case "ThinkingStart":
       return noThinking
     case "ThinkingDelta":
-      return grow(thinkingIn(block), event.delta)
-    case "ThinkingEnd":
-      return { ...close(thinkingIn(block), event), ...(event.redacted === true ? { redacted: true } : {}) }
+      return grow(block?.type === "thinking" ? block : noThinking, event.delta)
+    case "ThinkingEnd": {
+      const thinking = close(block?.type === "thinking" ? block : noThinking, event)
+      return event.redacted === true ? { ...thinking, redacted: true } : thinking
+    }
     case "ToolCallStart":
       return { ...noCall, id: event.id, name: event.name }
     case "ToolCallDelta": {
-      const call = callIn(block)
+      const call = block?.type === "toolCall" ? block : noCall
       return { ...call, rawArguments: call.rawArguments + event.delta }
     }
     case "ToolCallEnd": {
       const { rawArguments } = event
       const params = parseArguments(rawArguments)
       return {
-        ...close(callIn(block), event),
+        ...close(block?.type === "toolCall" ? block : noCall, event),
         rawArguments,
         ...(params === undefined ? {} : { params }),
         ...(event.hosted === true ? { hosted: true } : {})
@@ -488,7 +490,10 @@ const changed = (block: Block | undefined, event: BlockEvent): Block => {
     case "HostedToolStart":
       return { ...noHostedTool, id: event.id, name: event.name }
     case "HostedToolEnd":
-      return { ...hostedToolIn(block), ...Struct.omit(event, ["_tag", "contentIndex"]) }
+      return {
+        ...(block?.type === "hostedTool" ? block : noHostedTool),
+        ...Struct.omit(event, ["_tag", "contentIndex"])
+      }
     case "Source":
       return event.source
     case "Media":
@@ -499,25 +504,17 @@ const changed = (block: Block | undefined, event: BlockEvent): Block => {
 const noText: Text = { type: "text", text: "" }
 const noThinking: Thinking = { type: "thinking", text: "" }
 const noCall: ToolCall = { type: "toolCall", id: "", name: "", rawArguments: "" }
-const textIn = (block: Block | undefined): Text => (block?.type === "text" ? block : noText)
-const thinkingIn = (block: Block | undefined): Thinking => (block?.type === "thinking" ? block : noThinking)
-const callIn = (block: Block | undefined): ToolCall => (block?.type === "toolCall" ? block : noCall)
-
 const noHostedTool: HostedTool = { type: "hostedTool", id: "", name: "" }
-const hostedToolIn = (block: Block | undefined): HostedTool =>
-  block?.type === "hostedTool" ? block : noHostedTool
-
-const grow = <B extends Text | Thinking>(block: B, delta: string): B => ({
-  ...block,
-  text: joined(block.text + delta, block.text.length)
-})
 
 /**
- * The text as one string in memory when its length passes a power of two. The engine keeps a text that grew by additions as its pieces,
- * which take ten times the memory of the text, and joins them for a part of it.
+ * Adds to the text of a block: as one string in memory when its length passes a power of two. The engine keeps a text that grew by
+ * additions as its pieces, which take ten times the memory of the text, and joins them for a part of it.
  */
-const joined = (text: string, before: number): string =>
-  Math.clz32(text.length) === Math.clz32(before) ? text : ` ${text}`.slice(1)
+const grow = <B extends Text | Thinking>(block: B, delta: string): B => {
+  const text = block.text + delta
+  const isLong = Math.clz32(text.length) !== Math.clz32(block.text.length)
+  return { ...block, text: isLong ? ` ${text}`.slice(1) : text }
+}
 
 const close = <B extends Block>(block: B, { opaque }: { readonly opaque?: Schema.Json }): B =>
   opaque === undefined ? block : { ...block, opaque }
@@ -585,7 +582,8 @@ export const toAssistant = (
   const { start, finish } = reply
   return {
     role: "assistant",
-    content: reply.content.filter((block) => block !== undefined),
+    // Without gaps.
+    content: Object.values(reply.content),
     stopReason: "stop",
     ...(finish && Struct.pick(finish, ["stopReason", "usage"])),
     ...fields,

@@ -16,11 +16,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|journal|delivery|events|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|unknownEnd|team|compact|compactions|journal|delivery|events|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
   ],
   [
     "agent",
-    /^((Agent)|internal\/(agentState|agentOptions|agentTools|subscriptions|agentRuntime|openTurns|openAgent|handingOver|subAgent))\.ts$/
+    /^((Agent)|internal\/(agentState|agentTools|subscriptions|agentRuntime|openAgent|handingOver|subAgent))\.ts$/
   ],
   // The parts that several edges share.
   ["parts of edges", /^(http|media|ui|resilience)\//],

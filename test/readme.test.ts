@@ -173,7 +173,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`limits.maxToolRetries`", "internal/limitTable", /maxToolRetries: { initial: (\d+)/],
   ["`outputRetries`", "internal/output", /defaultRetries = (\d+)/],
   ["`Agent.asTool`: `concurrency`", "internal/subAgent", /defaultConcurrency = (\d+)/],
-  ["`maxRetryAfter`, with `retry`", "internal/promptOptions", /maxRetryAfter \?\? "(\d+) minutes"/],
+  ["`maxRetryAfter`, with `retry`", "internal/options", /maxRetryAfter \?\? "(\d+) minutes"/],
   ["`Retry`: `schedule`", "resilience/Retry", /Schedule\.upTo\(\{ times: (\d+) \}\)/],
   ["`Retry`: `maxRetryAfter`", "resilience/Retry", /maxRetryAfter (?:\?\?|=) "(\d+) seconds"/],
   [

@@ -3,8 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { AgentOptions, Definition, Hooks, Tools } from "./agentOptions.ts"
-import { read } from "./agentOptions.ts"
+import { type AgentOptions, type Definition, type Hooks, readAgent, type Tools } from "./options.ts"
 import * as AgentTools from "./agentTools.ts"
 import type * as Hook from "../Hook.ts"
 import * as HookManager from "../HookManager.ts"
@@ -184,4 +183,7 @@ export const handOff = <
 }
 
 const defined = <T extends Tools, H extends Hooks>(tool: string, agent: AgentOptions<T, H>) =>
-  Result.mapError(read(agent), ({ message }) => new InvalidTool({ tool, detail: `\`agent\`: ${message}` }))
+  Result.mapError(
+    readAgent(agent),
+    ({ message }) => new InvalidTool({ tool, detail: `\`agent\`: ${message}` })
+  )

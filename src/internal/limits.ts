@@ -101,10 +101,12 @@ export const check = Effect.fnUntraced(function* (run: Run) {
   const { executionTime: time, maxContextSize: max } = run.options.limits ?? {}
   if (time !== undefined && run.waiting.stopwatch.elapsed >= Duration.toMillis(time))
     return yield* outOfTime(run)
-  const spent = run.budget.exceeded
-  if (spent !== undefined) return yield* spent
-  const unpriced = run.budget.takeUnpriced()
-  if (unpriced.length > 0) yield* Effect.logWarning(costUnknown(unpriced))
+  if (run.budget.isBounded) {
+    const spent = run.budget.exceeded
+    if (spent !== undefined) return yield* spent
+    const unpriced = run.budget.takeUnpriced()
+    if (unpriced.length > 0) yield* Effect.logWarning(costUnknown(unpriced))
+  }
   if (max !== undefined) yield* checkContextSize(run, max)
 })
 

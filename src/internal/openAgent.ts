@@ -3,17 +3,14 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import type { Definition, Hooks, Tools } from "./agentOptions.ts"
+import type { Definition, Hooks, Tools } from "./options.ts"
 import { AgentRuntime } from "./agentRuntime.ts"
 import * as AgentTools from "./agentTools.ts"
 import * as State from "./agentState.ts"
 import type * as Hook from "../Hook.ts"
 import * as HookManager from "../HookManager.ts"
-import * as Input from "./invalidInput.ts"
 import { Journal } from "./journal.ts"
-import type * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import { joinAll } from "./handingOver.ts"
 import type { Run } from "./run.ts"
@@ -83,7 +80,3 @@ const restored = (
 
 const noMember = ({ to }: HandedOff, { active }: Team): string =>
   `The session was handed off to the agent ${to}, which does not exist: ${active.name} continues`
-
-/** Makes the task of a run that begins with a prompt. */
-export const prompted = (input: Message.Input) => (now: number) =>
-  Result.map(Input.prompt(input, now), (prompts) => ({ prompts, continued: false, pollFirst: true }))

@@ -97,7 +97,8 @@ const view = Effect.fnUntraced(function* (run: Run) {
   const { compaction, messages } = run.conversation
   const compacted = Transcript.compacted(messages, compaction)
   announceView(run, compacted, "compaction")
-  let transcript = run.team.view(compacted.messages)
+  const { active } = run.team
+  let transcript = active.history === undefined ? compacted.messages : run.team.view(compacted.messages)
   yield* run.ask(
     "transformMessages",
     () => ({ ...run.turnInput, messages: transcript }),

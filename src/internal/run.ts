@@ -268,7 +268,7 @@ export class Run {
 
   /** Continues with another agent, if a call of this turn handed off to it. */
   handOver(): void {
-    const handedOff = this.team.take(this.messages)
+    const handedOff = this.team.pending && this.team.take(this.messages)
     if (handedOff === undefined) return
     this.options = this.team.optionsAfter(this.options)
     this.emit({ _tag: "HandedOff", ...handedOff })
@@ -312,7 +312,8 @@ export class Run {
     messages: ReadonlyArray<Message> | undefined,
     unset: ReadonlyArray<string> = []
   ): void {
-    this.options = Options.patch(Options.without(this.options, unset), options)
+    if (options !== undefined || unset.length > 0)
+      this.options = Options.patch(Options.without(this.options, unset), options)
     if (messages === undefined) return
     this.messages = messages
     this.compactions.remeasure(messages)

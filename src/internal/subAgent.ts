@@ -9,7 +9,6 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { RunStatus } from "../AgentEvent.ts"
-import { type AgentOptions, type Hooks, read, type Tools } from "./agentOptions.ts"
 import type { AgentRuntime } from "./agentRuntime.ts"
 import type { InvalidContinuation } from "./continuation.ts"
 import * as Execution from "./execution.ts"
@@ -17,10 +16,10 @@ import { EventError } from "./failureReason.ts"
 import { type InvalidInput, shown } from "./invalidInput.ts"
 import { InvalidTool } from "./invalidTool.ts"
 import type * as Message from "../Message.ts"
-import { open, prompted, type Requirements } from "./openAgent.ts"
+import { open, type Requirements } from "./openAgent.ts"
 import type { OutputOptions } from "./output.ts"
 import type { ParamsSchema } from "./params.ts"
-import { readPrompt } from "./promptOptions.ts"
+import { type AgentOptions, type Hooks, prompted, readAgent, readPrompt, type Tools } from "./options.ts"
 import { Outer, type Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
@@ -260,7 +259,7 @@ const faultOf = <Params>({
   if (!(concurrency >= 1)) return `\`concurrency\` is ${shown(concurrency)}; expected a number from 1.`
   if (params !== undefined && typeof prompt !== "function")
     return "`prompt` must be a function that makes the prompt of the agent from the params."
-  const faults = Result.getFailure(read(agent))
+  const faults = Result.getFailure(readAgent(agent))
   return Option.isNone(faults) ? undefined : `\`agent\`: ${faults.value.message}`
 }
 
@@ -279,7 +278,7 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   const own = { agent: { name }, ...options, ...(session === undefined ? {} : { session }) }
   const { interrupted } = session?.restored ?? {}
   if (interrupted?.failure !== undefined) return yield* failed({ message: interrupted.failure })
-  const definition = yield* Effect.mapError(Effect.fromResult(read(own)), failed)
+  const definition = yield* Effect.mapError(Effect.fromResult(readAgent(own)), failed)
   const { runtime } = yield* open(definition, parent)
   const kept = session === undefined ? parent?.waiting.inner.get(toolCallId) : undefined
   parent?.waiting.inner.delete(toolCallId)

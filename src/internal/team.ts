@@ -42,7 +42,7 @@ export class Team {
   /** The last message before its hand-off; `undefined` for the agent that the conversation began with. */
   private since: MessageId | undefined
   /** The hand-off of this turn, by the id of its call. */
-  private pending: { readonly to: Member; readonly toolCallId: string } | undefined
+  pending: { readonly to: Member; readonly toolCallId: string } | undefined
 
   constructor(first: Member) {
     this.members.set(first.name, first)

@@ -71,7 +71,7 @@ const end = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Turn, FailureReason> {
   const exit = yield* Effect.exit(batch === undefined ? whole(run, reviewed) : verdict(run, batch))
   const { isSuspended = false, isTerminated = false, results: toolResults = [] } = batch ?? {}
-  run.waiting.leaveOpen(isSuspended ? batch?.openTurn : undefined)
+  run.waiting.turn = isSuspended ? batch?.openTurn : undefined
   if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) run.announceCancel()
   run.emit({
     _tag: "TurnEnd",

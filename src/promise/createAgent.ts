@@ -16,7 +16,7 @@ import type { Scope } from "effect/Scope"
 import * as Agent from "../Agent.ts"
 import * as Credentials from "../http/Credentials.ts"
 import type * as Hook from "../Hook.ts"
-import * as AgentOptions from "../internal/agentOptions.ts"
+import * as AgentOptions from "../internal/options.ts"
 import * as State from "../internal/agentState.ts"
 import * as FailureText from "../internal/failureText.ts"
 import * as Inspection from "../internal/inspection.ts"
@@ -231,7 +231,7 @@ const checked = (given: Opaque) => {
     ...faultsOfHooks(hooks)
   ]
   if (faults.length > 0) return Result.fail(new Agent.InvalidInput({ subject: "options", faults }))
-  return AgentOptions.read({ ...options, hooks: listOf(hooks) }, ["provider", "layer", "apiKey"])
+  return AgentOptions.readAgent({ ...options, hooks: listOf(hooks) }, ["provider", "layer", "apiKey"])
 }
 
 /** For one key, which does not change. */

@@ -4,10 +4,10 @@ import type { Trip } from "./trip.ts"
 
 /** What the core may cost, as `trip.ts` counts it. A change may lower these and raise none. */
 const bounds: Readonly<Record<string, Trip>> = {
-  make: { files: 23, functions: 67, calls: 69 },
-  tool: { files: 53, functions: 407, calls: 1_589 },
-  heard: { files: 53, functions: 412, calls: 1_752 },
-  text: { files: 43, functions: 291, calls: 772 }
+  make: { files: 23, functions: 66, calls: 67 },
+  tool: { files: 50, functions: 400, calls: 1_542 },
+  heard: { files: 50, functions: 405, calls: 1_705 },
+  text: { files: 40, functions: 285, calls: 746 }
 }
 
 describe("the way of a prompt", () => {

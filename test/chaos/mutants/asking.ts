@@ -173,7 +173,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "has an answer written when the caller that gave it continues, and when a subscriber gives it",
     without: "an answer is written",
-    file: "src/internal/openTurns.ts",
+    file: "src/internal/waiting.ts",
     from: "open === undefined ? Effect.void : this.recorded(id, open, answer)",
     to: '"questionId" in (open ?? {}) && open !== undefined ? this.recorded(id, open, answer) : Effect.void',
     test: "test/behaviour/Session.test.ts"
@@ -181,7 +181,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that are questions keep an answer that was given before a restart",
     without: "an answer to a question is written",
-    file: "src/internal/openTurns.ts",
+    file: "src/internal/waiting.ts",
     from: "open === undefined ? Effect.void : this.recorded(id, open, answer)",
     to: '"approvalId" in (open ?? {}) && open !== undefined ? this.recorded(id, open, answer) : Effect.void',
     test: "test/behaviour/Requests.test.ts"
@@ -189,7 +189,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is closed by a new prompt, honestly",
     without: "requests of a closed turn are withdrawn",
-    file: "src/internal/openTurns.ts",
+    file: "src/internal/waiting.ts",
     from: "      this.withdraw({ open: this.current, inner: this.inner })",
     to: "      {}",
     test: "test/behaviour/Suspended.test.ts"
@@ -197,7 +197,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is closed by a new prompt, and its request with it",
     without: "requests of agents inside are withdrawn",
-    file: "src/internal/openTurns.ts",
+    file: "src/internal/waiting.ts",
     from: "for (const suspended of inner.values()) this.withdraw(suspended)",
     to: "",
     test: "test/behaviour/SuspendedInside.test.ts"
@@ -205,7 +205,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is closed by a new prompt, honestly",
     without: "answers count when a turn is closed",
-    file: "src/internal/openTurns.ts",
+    file: "src/internal/waiting.ts",
     from: "Resumption.closing(this.requests.answersOf(this.current), messages, now)",
     to: "Resumption.closing(this.current, messages, now)",
     test: "test/behaviour/Suspended.test.ts"
@@ -213,7 +213,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "of an agent inside are gone with their turn, also for a call with the same id",
     without: "agents inside do not outlive the turn",
-    file: "src/internal/openTurns.ts",
+    file: "src/internal/waiting.ts",
     from: "if (turn === undefined) this.inner.clear()",
     to: "",
     test: "test/behaviour/Requests.test.ts"

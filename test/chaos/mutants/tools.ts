@@ -190,8 +190,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F101",
     without: "what was said of an aborted answer is thrown away",
     file: "src/ModelEvent.ts",
-    from: "content: reply.content.filter((block) => block !== undefined),",
-    to: "content: finish === undefined ? [] : reply.content.filter((block) => block !== undefined),",
+    from: "content: Object.values(reply.content),",
+    to: "content: finish === undefined ? [] : Object.values(reply.content),",
     test: abort
   },
   {
