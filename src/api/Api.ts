@@ -229,9 +229,9 @@ const unanswered = [
 
 const control = HttpApiGroup.make("control")
   .add(
-    HttpApiEndpoint.post("steer", "/runs/:runId/steer", message).annotate(
+    HttpApiEndpoint.post("steer", "/runs/:runId/steer", { ...message, payload: Payload.Steer }).annotate(
       OpenApi.Summary,
-      "Sends a message to a run for the time after its turn."
+      "Sends a message to a run for the time after its turn, which it may end at once."
     ),
     HttpApiEndpoint.post("followUp", "/runs/:runId/follow-up", message).annotate(
       OpenApi.Summary,

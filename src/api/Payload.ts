@@ -326,6 +326,19 @@ export const SendMessage = Schema.Struct({
 export interface SendMessage extends Schema.Schema.Type<typeof SendMessage> {}
 
 /**
+ * The body of a steering message to a run.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Steer = Schema.Struct({
+  ...SendMessage.fields,
+  /** Whether the message ends the turn at work: its answer stops, and its tools are interrupted. Default: `false`. */
+  interrupt: Schema.optionalKey(Schema.Boolean)
+})
+export interface Steer extends Schema.Schema.Type<typeof Steer> {}
+
+/**
  * The body of a request that may have a reason.
  *
  * @category schemas

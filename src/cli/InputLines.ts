@@ -18,7 +18,13 @@ import { Screen } from "./Screen.ts"
 import { Signals } from "./Signals.ts"
 
 const Line = Schema.Union([
-  Schema.Struct({ type: Schema.Literals(["prompt", "steer", "followUp"]), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("prompt"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("followUp"), text: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("steer"),
+    text: Schema.String,
+    interrupt: Schema.optionalKey(Schema.Boolean)
+  }),
   Schema.Struct({ type: Schema.Literal("approve"), approvalId: Schema.String, ...Approval.Reply.fields }),
   Schema.Struct({ type: Schema.Literal("answer"), questionId: Schema.String, answer: Schema.Json }),
   Schema.Struct({ type: Schema.Literal("cancel"), reason: Schema.optionalKey(Schema.String) })
@@ -131,8 +137,21 @@ const obey = (
       return Effect.andThen(agent.answer(line.questionId, { answer: line.answer }), proceed)
   }
   if (state.waiting === 0) return line.type === "cancel" ? Effect.void : offer(line.text)
-  const act = line.type === "cancel" ? agent.cancel(line.reason) : agent[line.type](line.text)
-  return Effect.andThen(state.begun.await, act)
+  return Effect.andThen(state.begun.await, toRun(line, agent))
+}
+
+const toRun = (
+  line: Extract<Line, { readonly type: "steer" | "followUp" | "cancel" }>,
+  agent: Agent<object>
+): Effect.Effect<void> => {
+  switch (line.type) {
+    case "cancel":
+      return agent.cancel(line.reason)
+    case "steer":
+      return agent.steer(line.text, line)
+    case "followUp":
+      return agent.followUp(line.text)
+  }
 }
 
 /** Whether all requests of a suspended run have answers. */

@@ -45,14 +45,16 @@ const messages = (opened: Opened): Pick<Control, "steer" | "followUp"> => {
   const { link, sessionId } = opened
   const { steer, followUp } = link.api.control
   const noRun = Effect.suspend(() => Effect.fail(new NoRun({ sessionId })))
-  const send = (request: typeof steer | typeof followUp) => (message: Payload.Prompt) =>
+  const send = (request: typeof steer | typeof followUp, payload: Payload.Steer) =>
     toRun(
       opened,
-      (runId) =>
-        LinkOf.once((once) => LinkOf.called(request({ params: { runId }, payload: { message }, ...once }))),
+      (runId) => LinkOf.once((once) => LinkOf.called(request({ params: { runId }, payload, ...once }))),
       noRun
     )
-  return { steer: send(steer), followUp: send(followUp) }
+  return {
+    steer: (message, options) => send(steer, { message, ...options }),
+    followUp: (message) => send(followUp, { message })
+  }
 }
 
 const resume = (opened: Opened, reason: string | undefined) => {

@@ -10,7 +10,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
-import type { NotPaused, Subscribable } from "../Agent.ts"
+import type { NotPaused, SteerOptions, Subscribable } from "../Agent.ts"
 import type { AgentEvent, View } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import type * as Problem from "../api/Problem.ts"
@@ -133,8 +133,8 @@ export interface RemoteAgent {
    * `InvalidContinuation` if the last run of the session continues none.
    */
   readonly continue: Effect.Effect<RunResult, RunError | ToSession | InvalidContinuation>
-  /** Sends a message to the run of the session for the time after its turn. Fails with `NoRun` if there is none. */
-  readonly steer: (message: Payload.Prompt) => Effect.Effect<void, ToRun | NoRun>
+  /** Sends a message to the run of the session for the time after its turn, which `interrupt` ends at once. Fails with `NoRun` if there is none. */
+  readonly steer: (message: Payload.Prompt, options?: SteerOptions) => Effect.Effect<void, ToRun | NoRun>
   /** Sends a message to the run of the session for the time when it would end. Fails with `NoRun` if there is none. */
   readonly followUp: (message: Payload.Prompt) => Effect.Effect<void, ToRun | NoRun>
   /** Holds the run before its next turn or tool call. Does nothing while the session has no run. */

@@ -4,6 +4,7 @@
 import * as ClusterError from "effect/cluster/ClusterError"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import type { SteerOptions } from "../Agent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as Message from "../Message.ts"
@@ -102,10 +103,11 @@ export class Calls {
     })
   }
 
-  send(how: "Steer" | "FollowUp", runId: string, message: Message.Input) {
+  send(how: "Steer" | "FollowUp", runId: string, message: Message.Input, { interrupt }: SteerOptions = {}) {
+    const ends = interrupt === true ? { interrupt } : {}
     return this.toRun(runId, (session, id) =>
       Effect.flatMap(
-        Requests.encode(Requests.Send, { runId, messages: Message.fromInput(message) }),
+        Requests.encode(Requests.Send, { runId, messages: Message.fromInput(message), ...ends }),
         (body) => this.reached(session[how]({ id, ...body }))
       )
     )

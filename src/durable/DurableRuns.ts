@@ -205,7 +205,7 @@ const shown = (info: Payload.Run | undefined) =>
 const requests = (
   calls: Calls.Calls
 ): Pick<Runs.Service, "steer" | "followUp" | "pause" | "resume" | "cancel" | "approve" | "answer"> => ({
-  steer: (runId, message) => calls.send("Steer", runId, message),
+  steer: (runId, message, options) => calls.send("Steer", runId, message, options),
   followUp: (runId, message) => calls.send("FollowUp", runId, message),
   pause: (runId, reason) => calls.control("Pause", runId, reason),
   resume: (runId, reason) => calls.control("Resume", runId, reason),

@@ -20,7 +20,11 @@ export const Start = Schema.Struct({
   idempotency: Schema.Struct({ key: Schema.String, body: Schema.Json })
 })
 
-export const Send = Schema.Struct({ ...run, messages: Messages })
+export const Send = Schema.Struct({
+  ...run,
+  messages: Messages,
+  interrupt: Schema.optionalKey(Schema.Boolean)
+})
 
 export const Control = Schema.Struct({ ...run, reason: Schema.optionalKey(Schema.String) })
 

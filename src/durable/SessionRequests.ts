@@ -70,12 +70,12 @@ export class SessionRequests {
 
   send(how: "steer" | "followUp", request: Request) {
     return Effect.gen({ self: this }, function* () {
-      const { messages, runId } = yield* Requests.decode(Requests.Send, request)
+      const { messages, runId, ...options } = yield* Requests.decode(Requests.Send, request)
       yield* this.driving.caughtUp
       const seen = (this.seen ??= new Set(yield* this.worker.local.messageIds(this.sessionId)))
       const fresh = messages.filter(({ id }) => !seen.has(id))
       if (fresh.length === 0) return
-      yield* this.runs[how](runId, fresh)
+      yield* this.runs[how](runId, fresh, options)
       for (const { id } of fresh) seen.add(id)
     })
   }

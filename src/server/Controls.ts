@@ -25,7 +25,7 @@ export const make = (host: Host): Controls => {
   const sent = (runId: string, send: (agent: Agent.Agent) => Effect.Effect<void>) =>
     Effect.flatMap(running(runId), ({ agent, run }) => Effect.andThen(send(agent), Requesting.held(run)))
   return {
-    steer: (runId, message) => sent(runId, (agent) => agent.steer(message)),
+    steer: (runId, message, options) => sent(runId, (agent) => agent.steer(message, options)),
     followUp: (runId, message) => sent(runId, (agent) => agent.followUp(message)),
     pause: (runId, reason) =>
       Effect.flatMap(running(runId), ({ agent, run }) => Requesting.pause(agent, run, reason)),

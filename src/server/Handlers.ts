@@ -149,7 +149,7 @@ const control = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const runs = yield* Runs
     return handlers.handleAll({
-      steer: ({ params, payload }) => runs.steer(params.runId, payload.message),
+      steer: ({ params, payload }) => runs.steer(params.runId, payload.message, payload),
       followUp: ({ params, payload }) => runs.followUp(params.runId, payload.message),
       pause: ({ params, payload }) => runs.pause(params.runId, payload?.reason),
       resume: ({ params, payload }) => runs.resume(params.runId, payload?.reason),

@@ -14,6 +14,7 @@ import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
+import type { SteerOptions } from "../Agent.ts"
 import type * as Payload from "../api/Payload.ts"
 import type * as Problem from "../api/Problem.ts"
 import type * as Message from "../Message.ts"
@@ -214,10 +215,11 @@ export interface Service {
     after: number,
     options?: WatchOptions
   ) => Effect.Effect<Stream.Stream<Positioned>, Problem.RunNotFound | Storage>
-  /** Sends a message to a run for the time after its turn. */
+  /** Sends a message to a run for the time after its turn, which `interrupt` ends at once. */
   readonly steer: (
     runId: string,
-    message: Message.Input
+    message: Message.Input,
+    options?: SteerOptions
   ) => Effect.Effect<void, Problem.InvalidRequest | ToRun>
   /** Sends a message to a run for the time when it would end. */
   readonly followUp: (

@@ -140,6 +140,23 @@ describe("AgentClient", () => {
     })
   )
 
+  it.live("ends the turn at work by a steering message that interrupts", () =>
+    Effect.gen(function* () {
+      const { began, script, setup } = yield* gated
+      const { url } = yield* serve(script, setup)
+      const { agent } = yield* opened(url)
+      const run = yield* agent.start("hi")
+      yield* Deferred.await(began)
+      yield* agent.steer("leave it", { interrupt: true })
+      const { newMessages, status } = yield* run.result
+      assert.strictEqual(status, "completed")
+      assert.deepStrictEqual(
+        newMessages.flatMap((message) => (message.role === "toolResult" ? [message.outcome] : [])),
+        ["aborted"]
+      )
+    })
+  )
+
   it.live("steers, follows up, pauses, resumes and cancels the run of the session", () =>
     Effect.gen(function* () {
       const { began, gate, script, setup } = yield* gated

@@ -147,6 +147,30 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
       }).pipe(Effect.provide(make(script, setup)))
     }))
 
+  test("ends the turn at work for a steering message that interrupts, and the run continues", () =>
+    Effect.gen(function* () {
+      const { script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+        const invoked = Effect.flatMap(runs.events(runId, 0), (events) =>
+          Stream.runDrain(Stream.takeUntil(events, ({ event }) => event._tag === "ToolInvoked"))
+        )
+        yield* invoked
+        yield* runs.steer(runId, "leave it", { interrupt: true })
+        const events = (yield* eventsOf(runId)).map(({ event }) => event)
+        const outcomes = events.flatMap((event) => (event._tag === "ToolExecutionEnd" ? [event.outcome] : []))
+        assert.deepStrictEqual(outcomes, ["aborted"])
+        const texts = events.flatMap((event) =>
+          event._tag === "MessageEnd" && event.message.role === "user" ? [Message.textOf(event.message)] : []
+        )
+        assert.deepStrictEqual(texts, ["one", "leave it"])
+        const [end] = events.slice(-1)
+        assert.strictEqual(end?._tag === "RunEnd" && end.status, "completed")
+      }).pipe(Effect.provide(make(script, setup)))
+    }))
+
   test("replaces a message: its run begins before it, and the session keeps what was behind it", () =>
     Effect.gen(function* () {
       const { gate, script, setup } = yield* gated
