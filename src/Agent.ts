@@ -64,7 +64,7 @@ export type {
   RunIdOptions,
   Tools
 } from "./internal/options.ts"
-export { type HandOff, handOff, type HandOffOptions } from "./internal/handingOver.ts"
+export { type HandOff, handOff, type HandOffOptions } from "./internal/openAgent.ts"
 export type { Member } from "./internal/team.ts"
 export {
   asTool,

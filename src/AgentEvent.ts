@@ -46,20 +46,18 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import { CallSet, from } from "./internal/callSet.ts"
-import * as CompactionEvent from "./internal/compactionEvent.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
-import { Growing, type Partial } from "./internal/growing.ts"
-import * as OpenRequest from "./internal/openRequest.ts"
+import { Growing, type Partial, ValueChange, ValueDraft } from "./internal/growing.ts"
+import * as Parts from "./internal/eventParts.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
 import { ProviderError } from "./ProviderError.ts"
 import { ModelOptions, RunOptions } from "./RunOptions.ts"
-import { RunStatus, ToolOutput } from "./internal/outcome.ts"
+import { RunStatus, ToolOutput } from "./internal/eventParts.ts"
 import { Usage } from "./Usage.ts"
-import { Change } from "./internal/valueChange.ts"
 
-export type { Partial } from "./internal/growing.ts"
-export { RunStatus, ToolOutput } from "./internal/outcome.ts"
+export { type Partial, ValueChange } from "./internal/growing.ts"
+export { RunStatus, ToolOutput } from "./internal/eventParts.ts"
 
 /**
  * The version of the events, in every `RunStart`.
@@ -89,9 +87,9 @@ const base = {
   /** The turn, from 1; absent before the first turn and after the last. Of a call in the background: the turn that made it. */
   turn: Schema.optionalKey(Schema.Int),
   /** The run and the tool call that started this run, the last of `path`; absent for a run that no tool started. */
-  parent: Schema.optionalKey(OpenRequest.Caller),
+  parent: Schema.optionalKey(Parts.Caller),
   /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
-  path: Schema.optionalKey(Schema.NonEmptyArray(OpenRequest.Caller))
+  path: Schema.optionalKey(Schema.NonEmptyArray(Parts.Caller))
 }
 /** The part of `usage` that the runs inside have spent, those that tool calls of this run started; absent if there is none. */
 const childUsage = { childUsage: Schema.optionalKey(Usage) }
@@ -203,21 +201,21 @@ export const AgentEvent = Schema.TaggedUnion({
     index: Schema.Int,
     for: Schema.Literals(["arguments", "output"]),
     ...ofCall,
-    changes: Schema.Array(Change)
+    changes: Schema.Array(ValueChange)
   },
   MessageRetracted: { ...base, messageId: Schema.String },
   MessageEnd: { ...base, message: Message.Message },
   ToolsDetected: { ...base, toolCalls: Schema.Array(Message.ToolCall) },
   ToolExecutionStart: { ...base, ...tool, label: Schema.optionalKey(Schema.String), params: Schema.Json },
-  ApprovalRequested: { ...base, ...OpenRequest.approval },
+  ApprovalRequested: { ...base, ...Parts.approval },
   ApprovalAnswered: {
     ...base,
     approvalId: Schema.String,
     toolCallId: Schema.String,
-    ...OpenRequest.decision
+    ...Parts.decision
   },
-  QuestionAsked: { ...base, ...OpenRequest.question },
-  QuestionAnswered: { ...base, questionId: Schema.String, toolCallId: Schema.String, ...OpenRequest.answer },
+  QuestionAsked: { ...base, ...Parts.question },
+  QuestionAnswered: { ...base, questionId: Schema.String, toolCallId: Schema.String, ...Parts.answer },
   ToolInvoked: {
     ...base,
     ...tool,
@@ -256,7 +254,7 @@ export const AgentEvent = Schema.TaggedUnion({
     kept: Schema.Int,
     reason: Schema.Literals(["window", "compaction", "repair"])
   },
-  Compaction: { ...base, ...CompactionEvent.members },
+  Compaction: { ...base, ...Parts.compaction },
   HandedOff: {
     ...base,
     from: Schema.String,
@@ -496,7 +494,7 @@ export interface MessageDelta extends Shape<"MessageDelta"> {}
  *
  * **Details**
  *
- * Only runs with the option `partialValues` emit it, and nothing keeps it. `PartialValue.fold` makes the value so far of `changes`. `messageId`
+ * Only runs with the option `partialValues` emit it, and nothing keeps it. `foldValue` makes the value so far of `changes`. `messageId`
  * and `index`, the `contentIndex` of its block, name the value. Values of a tool call have its id and the name of its tool.
  *
  * A string grows by whole characters. A number, `true`, `false` or `null` comes when it has ended, and a member with its value. The last
@@ -1228,3 +1226,37 @@ const unknownModel = { provider: "", model: "", protocol: "" }
 /** Whether these events are deltas of an answer, which are published apart from all others, and change no state. @internal */
 export const areDeltas = ([first]: ReadonlyArray<AgentEvent>): boolean =>
   first?._tag === "MessageDelta" || first?._tag === "PartialValue"
+
+/**
+ * Returns the value of `PartialValue` events after changes.
+ *
+ * **Details**
+ *
+ * `value` is `undefined` before the first change. The function is pure, and ignores a change whose path does not lead into the value.
+ *
+ * **Gotchas**
+ *
+ * Each call copies the containers that it changes. Use `partials` for long values of many pieces.
+ *
+ * **Example** (Following the arguments of a call)
+ *
+ * ```ts
+ * import { AgentEvent } from "effect-agent"
+ *
+ * const first = AgentEvent.foldValue(undefined, [{ path: [], set: { path: "src/in" } }])
+ * const second = AgentEvent.foldValue(first, [{ path: ["path"], append: "dex.ts" }])
+ *
+ * console.log(second) // => { path: 'src/index.ts' }
+ * ```
+ *
+ * @category folding
+ * @since 0.2.0
+ */
+export const foldValue = (
+  value: Schema.Json | undefined,
+  changes: ReadonlyArray<ValueChange>
+): Schema.Json | undefined => {
+  const draft = new ValueDraft(value)
+  draft.add(changes)
+  return draft.take()
+}

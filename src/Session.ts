@@ -12,14 +12,12 @@ import type * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { OfTag } from "./AgentEvent.ts"
-import type { Interrupted } from "./internal/interrupted.ts"
+import type { Interrupted, OpenCall, OpenTurn } from "./internal/openTurn.ts"
 import type { Message, MessageId } from "./Message.ts"
-import type { OpenCall, OpenTurn } from "./internal/openTurn.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { SessionError } from "./internal/errors.ts"
 import type * as Transcript from "./Transcript.ts"
-export type { Interrupted, InterruptedTurn, Spent } from "./internal/interrupted.ts"
-export type { OpenCall } from "./internal/openTurn.ts"
+export type { Interrupted, InterruptedTurn, OpenCall, Spent } from "./internal/openTurn.ts"
 export {
   Exists,
   Locked,

@@ -15,16 +15,14 @@ import type * as Scope from "effect/Scope"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
 import * as Params from "./internal/params.ts"
-import * as PromiseTool from "./internal/promiseTool.ts"
-import type { ToolContext } from "./internal/toolContext.ts"
+import { execution, type PromiseContext, PromiseRejected, type ToolContext } from "./internal/toolContext.ts"
 import type { Trust, VendorMembers } from "./Message.ts"
 import type { ToolCaller } from "./Provider.ts"
 import * as Output from "./internal/toolRun.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
 export { InvalidParams, type ParamsSchema } from "./internal/params.ts"
-export { type PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
-export { ToolContext } from "./internal/toolContext.ts"
+export { type PromiseContext, PromiseRejected, ToolContext } from "./internal/toolContext.ts"
 export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolRun.ts"
 
 /**
@@ -361,9 +359,9 @@ export const fromPromise = <
 >(
   options: Options<Name> & {
     readonly params?: Params.ParamsSchema<Params>
-    readonly execute: (params: Params, context: PromiseTool.PromiseContext) => PromiseLike<Success> | Success
+    readonly execute: (params: Params, context: PromiseContext) => PromiseLike<Success> | Success
   }
-): Tool<Name, Params, Success, PromiseTool.PromiseRejected, ToolContext> => {
+): Tool<Name, Params, Success, PromiseRejected, ToolContext> => {
   InvalidTool.refuse(options)
   const { execute, params, ...common } = options
   const { name, parameters } = common
@@ -372,7 +370,7 @@ export const fromPromise = <
     params === undefined && parameters !== undefined
       ? Params.fromJsonSchema(parameters, common.coercion)
       : Params.reader(params, parameters, common.coercion)
-  return build(common, reader, { execute: PromiseTool.execution(name, execute) })
+  return build(common, reader, { execute: execution(name, execute) })
 }
 
 /**

@@ -8,16 +8,16 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { TaggedError } from "./internal/errors.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
-import { RegisteredTools } from "./internal/registeredTools.ts"
-import * as ToolRun from "./internal/toolRun.ts"
 import { makeId, type ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import type * as Tool from "./Tool.ts"
-import { TaggedError } from "./internal/errors.ts"
+import * as ToolRun from "./internal/toolRun.ts"
 
 export type { Executed } from "./internal/toolRun.ts"
 
@@ -368,3 +368,57 @@ const argumentsOf = (
 }
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ toolName: call.name, detail })
+
+type Tools = ReadonlyMap<string, Tool.Any>
+
+/** The tools of a registry: their order, their owners, and the streams that follow them. */
+class RegisteredTools {
+  /** An owner, such as a server, replaces all of its tools in one step. */
+  private readonly ownerOf = new WeakMap<Tool.Any, string>()
+  private readonly watchers = new Set<Queue.Enqueue<Tools>>()
+  tools: Tools = new Map()
+
+  private set(tools: Tools): void {
+    this.tools = tools
+    for (const watcher of this.watchers) Queue.offerUnsafe(watcher, tools)
+  }
+
+  add(tool: Tool.Any): void {
+    this.set(new Map(this.tools).set(tool.name, tool))
+  }
+
+  /** Returns whether there was such a tool. */
+  remove(isRemoved: (name: string) => boolean): boolean {
+    const before = this.tools.size
+    this.set(new Map([...this.tools].filter(([name]) => !isRemoved(name))))
+    return this.tools.size < before
+  }
+
+  /** Succeeds with the names that others have. A name that the owner keeps stays at its place. */
+  replace(owner: string, tools: ReadonlyArray<Tool.Any>): Effect.Effect<ReadonlyArray<string>> {
+    return Effect.suspend(() => {
+      const fault = tools.map(InvalidTool.of).find((fault) => fault !== undefined)
+      if (fault !== undefined) return Effect.die(fault)
+      const isOwn = ([, tool]: readonly [string, Tool.Any]) => this.ownerOf.get(tool) === owner
+      const others = new Map([...this.tools].filter((entry) => !isOwn(entry)))
+      const own = new Map(tools.filter(({ name }) => !others.has(name)).map((tool) => [tool.name, tool]))
+      const kept = [...this.tools].filter(([name]) => others.has(name) || own.has(name))
+      for (const tool of own.values()) this.ownerOf.set(tool, owner)
+      this.set(new Map([...kept, ...own]))
+      return Effect.succeed(tools.map(({ name }) => name).filter((name) => others.has(name)))
+    })
+  }
+
+  /** The tools now, and after changes. A slow reader gets the newest ones. */
+  readonly changes: Stream.Stream<Tools> = Stream.callback(
+    (watcher) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          this.watchers.add(watcher)
+          Queue.offerUnsafe(watcher, this.tools)
+        }),
+        () => Effect.sync(() => this.watchers.delete(watcher))
+      ),
+    { bufferSize: 1, strategy: "sliding" }
+  )
+}

@@ -12,10 +12,9 @@
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
+import { type AgentEvent, foldValue, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
-import * as PartialValue from "../PartialValue.ts"
 import * as Iteration from "./Iteration.ts"
 import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./PiMessage.ts"
 import * as Pi from "./PiMessage.ts"
@@ -324,7 +323,7 @@ const updated = (state: State, delta: ModelEvent.ModelEvent): Step => {
 const valued = (state: State, { changes, for: of, index }: OfTag<"PartialValue">): Step => {
   const block = state.open?.content[index]
   if (of !== "arguments" || state.open === undefined || block?.type !== "toolCall") return [state, []]
-  const params = PartialValue.fold(block.params, changes)
+  const params = foldValue(block.params, changes)
   if (params === undefined) return [state, []]
   const content = state.open.content.with(index, { ...block, params })
   const delta = { _tag: "ToolCallDelta", contentIndex: index, delta: "" } as const

@@ -8,12 +8,11 @@ import * as Semaphore from "effect/Semaphore"
 import type { ToolOutput } from "../AgentEvent.ts"
 import type { BackgroundCall } from "./background.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
-import type { InterruptedTurn } from "./interrupted.ts"
 import { attempt, Fibers } from "./interruption.ts"
+import type { InterruptedTurn, OpenTurn, Question, Request } from "./openTurn.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import type { ToolCall } from "../Message.ts"
-import type { OpenTurn, Question, Request } from "./openTurn.ts"
 import * as Pending from "./pending.ts"
 import {
   type Check,

@@ -6,7 +6,7 @@ import type { Batch } from "./batch.ts"
 import * as Consent from "./consent.ts"
 import type { ToolCall } from "../Message.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
-import * as UnknownEnd from "./unknownEnd.ts"
+import * as Resumption from "./resumption.ts"
 
 /** A call about which the run asks a person. */
 export interface Lost {
@@ -37,11 +37,11 @@ export const ask = Effect.fnUntraced(function* (
       ? yield* Consent.putQuestion(
           batch,
           call,
-          UnknownEnd.questionOf(call, params),
+          Resumption.questionOf(call, params),
           ToolOutcome.unknown(call)
         )
       : ({ ...known, _tag: "Answered", answer: known.answer } as const)
   if (asked._tag !== "Answered") return asked._tag === "Outcome" ? ToolOutcome.unknown(call) : asked
   yield* Consent.showAnswer(batch, asked.request, asked.answer)
-  return UnknownEnd.outcomeOf(call, asked.answer) ?? { _tag: "Again" }
+  return Resumption.outcomeOf(call, asked.answer) ?? { _tag: "Again" }
 })

@@ -1,17 +1,21 @@
 /**
- * A turn whose tool calls have not all ended: its run ended suspended, or its process ended first.
+ * A turn whose tool calls have not all ended, since its run ended suspended or its process ended first, and a run that was interrupted by
+ * the end of its process, as the agent that continues it begins: the run keeps its id.
  */
 import * as Schema from "effect/Schema"
+import * as Parts from "./eventParts.ts"
+import { ToolOutput } from "./eventParts.ts"
 import * as Message from "../Message.ts"
-import * as OpenRequest from "./openRequest.ts"
-import { ToolOutput } from "./outcome.ts"
+import type { RunOptions } from "../RunOptions.ts"
+import type { RunReport } from "../RunReport.ts"
+import type { Usage } from "../Usage.ts"
 
 /** The run that a request belongs to. */
 const run = {
   /** The id of the run that waits for the answer. */
   runId: Schema.String,
   /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
-  path: Schema.optionalKey(Schema.NonEmptyArray(OpenRequest.Caller))
+  path: Schema.optionalKey(Schema.NonEmptyArray(Parts.Caller))
 }
 
 /**
@@ -20,7 +24,7 @@ const run = {
  * @category models
  * @since 0.2.0
  */
-export const Request = Schema.Struct({ ...run, ...OpenRequest.approval })
+export const Request = Schema.Struct({ ...run, ...Parts.approval })
 export interface Request extends Schema.Schema.Type<typeof Request> {}
 
 /**
@@ -29,7 +33,7 @@ export interface Request extends Schema.Schema.Type<typeof Request> {}
  * @category models
  * @since 0.2.0
  */
-export const Answer = Schema.Struct(OpenRequest.decision)
+export const Answer = Schema.Struct(Parts.decision)
 export interface Answer extends Schema.Schema.Type<typeof Answer> {}
 
 /**
@@ -51,7 +55,7 @@ export interface Reply extends Schema.Schema.Type<typeof Reply> {}
  * @category models
  * @since 0.2.0
  */
-export const Question = Schema.Struct({ ...run, ...OpenRequest.question })
+export const Question = Schema.Struct({ ...run, ...Parts.question })
 export interface Question extends Schema.Schema.Type<typeof Question> {}
 
 /**
@@ -73,7 +77,7 @@ export interface OpenRequests {
  * @category models
  * @since 0.2.0
  */
-export const QuestionAnswer = Schema.Struct(OpenRequest.answer)
+export const QuestionAnswer = Schema.Struct(Parts.answer)
 export interface QuestionAnswer extends Schema.Schema.Type<typeof QuestionAnswer> {}
 
 /**
@@ -86,7 +90,7 @@ export interface QuestionAnswer extends Schema.Schema.Type<typeof QuestionAnswer
  * @category models
  * @since 0.2.0
  */
-export const Declined = Schema.Struct(OpenRequest.declined)
+export const Declined = Schema.Struct(Parts.declined)
 export interface Declined extends Schema.Schema.Type<typeof Declined> {}
 
 /**
@@ -159,4 +163,82 @@ export interface Suspended {
   readonly open: OpenTurn
   /** The agents inside of its calls. */
   readonly inner: ReadonlyMap<string, Suspended>
+}
+
+// ───────────────────────── Interrupted runs
+
+/**
+ * The spending of a run or of a turn.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Spent {
+  /** The usage of the model calls. */
+  readonly usage: Usage
+  /** The part of the runs inside. Default: none. */
+  readonly childUsage?: Usage
+}
+
+/**
+ * A turn of an interrupted run that has its answer, and not its end.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface InterruptedTurn {
+  /** The answer with its calls. It has none where the answer is the last one. */
+  readonly turn: OpenTurn
+  /** Whether the `afterModel` hooks have seen the answer. */
+  readonly isReviewed: boolean
+  /** The ids of the calls whose agents inside continue too: these calls run again, whatever the effect of their tool. */
+  readonly inner: ReadonlySet<string>
+  /** The spending of the turn. */
+  readonly spent: Spent
+}
+
+/**
+ * A run whose process ended before it did, and that the next run of the agent continues under the same id.
+ *
+ * **Details**
+ *
+ * The run publishes no second `RunStart`, and counts its turns, its spending and its time from where they stopped. It publishes the
+ * events of its open turn again: a host that keeps events leaves out those that it has.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Interrupted {
+  /** The id of the run. */
+  readonly runId: string
+  /** The options that the run began with. They count before those of the agent. */
+  readonly options: Partial<RunOptions>
+  /** The messages it began with that are not in the transcript. */
+  readonly prompts: ReadonlyArray<Message.Message>
+  /** The messages that it put into the transcript. */
+  readonly newMessages: ReadonlyArray<Message.Message>
+  /** The number of turns that the run does not take again. */
+  readonly turns: number
+  /** The turn that the run begins with. Default: the next one. */
+  readonly open?: InterruptedTurn
+  /** The spending of the run. */
+  readonly spent: Spent
+  /** The calls whose results are in the transcript, in its order. */
+  readonly calls: ReadonlyArray<{
+    readonly call: Message.ToolCall
+    readonly output: ToolOutput
+    readonly turn: number
+  }>
+  /** The number of calls that ended, which count for `limits.maxToolCalls`. */
+  readonly toolCalls: number
+  /** Milliseconds since the run began. */
+  readonly durationMs: number
+  /** Milliseconds that count for `limits.executionTime`. */
+  readonly countedMs: number
+  /** The pause of the run. Default: it is not paused. */
+  readonly paused?: { readonly reason?: string }
+  /** The report of the run so far. */
+  readonly report: RunReport
+  /** The failure of a run inside that had ended, in words. Default: it had not ended, or well. */
+  readonly failure?: string
 }

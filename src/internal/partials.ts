@@ -1,12 +1,12 @@
 /**
  * The changes of the arguments and of the typed output of one answer, while it streams.
  */
+import type * as Schema from "effect/Schema"
 import type { OfTag } from "../AgentEvent.ts"
-import { isObject } from "./json.ts"
-import { JsonPieces } from "./jsonPieces.ts"
+import { type ValueChange, type Members, setMember } from "./growing.ts"
+import { isObject, maxDepth } from "./json.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Output } from "./output.ts"
-import type { Change } from "./valueChange.ts"
 
 /** A `PartialValue` event before it has the ids of its run and its message. */
 export type Part = Pick<
@@ -55,7 +55,7 @@ export class Partials {
     { contentIndex, rawArguments }: Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallEnd" }>,
     before: Block | undefined,
     after: Block | undefined
-  ): ReadonlyArray<Change> {
+  ): ReadonlyArray<ValueChange> {
     const isShown =
       this.parsers[contentIndex]?.isWhole === true &&
       before?.type === "toolCall" &&
@@ -64,7 +64,11 @@ export class Partials {
     return [{ path: [], set: after.params }]
   }
 
-  private ofCall(index: number, block: Block | undefined, changes: ReadonlyArray<Change>): Part | undefined {
+  private ofCall(
+    index: number,
+    block: Block | undefined,
+    changes: ReadonlyArray<ValueChange>
+  ): Part | undefined {
     if (block?.type !== "toolCall") return undefined
     const call = { toolCallId: block.id, toolName: block.name }
     return this.output?.isCall(block) === true
@@ -72,7 +76,7 @@ export class Partials {
       : part(index, "arguments", changes, call)
   }
 
-  private ofOutput(changes: ReadonlyArray<Change>): ReadonlyArray<Change> {
+  private ofOutput(changes: ReadonlyArray<ValueChange>): ReadonlyArray<ValueChange> {
     return this.output?.isWrapped === true ? changes.flatMap(unwrapped) : changes
   }
 }
@@ -80,16 +84,264 @@ export class Partials {
 const part = (
   index: number,
   of: Part["for"],
-  changes: ReadonlyArray<Change>,
+  changes: ReadonlyArray<ValueChange>,
   call: Pick<Part, "toolCallId" | "toolName"> = {}
 ): Part | undefined =>
   changes.length === 0 ? undefined : { _tag: "PartialValue", index, for: of, ...call, changes }
 
 /** A change of an object whose one member is the output, as a change of the output. */
-const unwrapped = (change: Change): ReadonlyArray<Change> => {
+const unwrapped = (change: ValueChange): ReadonlyArray<ValueChange> => {
   const [first, ...path] = change.path
   if (first === "output") return [{ ...change, path }]
   if (first !== undefined || !("set" in change) || !isObject(change.set)) return []
   const set = change.set["output"]
   return set === undefined ? [] : [{ path, set }]
 }
+
+// ───────────────────────── The parser
+
+/** A container that has not ended. */
+type Frame =
+  | { readonly type: "array"; key: number; local: Array<Schema.Json> | undefined }
+  | { readonly type: "object"; key: string; local: Members | undefined }
+
+/** The part of JSON that the next character belongs to; `"over"` after text that is no JSON, and after a value without brackets. */
+type State =
+  | "value"
+  | "firstElement"
+  | "firstKey"
+  | "key"
+  | "colon"
+  | "afterValue"
+  | "inString"
+  | "inKey"
+  | "inToken"
+  | "whole"
+  | "over"
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ["\\", "\\"],
+  ["/", "/"],
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"]
+])
+const literals: ReadonlyMap<string, boolean | null> = new Map([
+  ["true", true],
+  ["false", false],
+  ["null", null]
+])
+/** The most characters of the names in a path, which each change below it repeats. Deeper values have no changes. */
+const maxNameLength = 1024
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+export class JsonPieces {
+  private readonly stack: Array<Frame> = []
+  private state: State = "value"
+  /** The part of a string, a key or a token that no change has shown. */
+  private rest = ""
+  /** The escape that has begun, from its backslash. */
+  private escape = ""
+  /** Whether no change has the string that has begun. */
+  private isNewString = false
+  /** The path of the string, once a change has needed it. */
+  private stringPath: ValueChange["path"] | undefined
+  private changes: Array<ValueChange> = []
+
+  /** Whether the text so far is one object, array or string, and nothing else. */
+  get isWhole(): boolean {
+    return this.state === "whole"
+  }
+
+  /** Reads one more piece. Returns no changes after text that is no JSON. */
+  add(piece: string): ReadonlyArray<ValueChange> {
+    this.changes = []
+    for (let at = 0; at < piece.length && this.state !== "over"; ) at = this.read(piece, at)
+    if (this.state === "inString") this.showString(false)
+    // A change that was shown stays as it is. The containers of this piece are the last ones.
+    for (let at = this.stack.length - 1; this.stack[at]?.local !== undefined; at--) {
+      const frame = this.stack[at]
+      if (frame !== undefined) frame.local = undefined
+    }
+    return this.changes
+  }
+
+  /** Reads from an index on, and returns the index of the next character. */
+  private read(piece: string, at: number): number {
+    switch (this.state) {
+      case "inString":
+      case "inKey":
+        return this.escape === "" ? this.readString(piece, at) : this.readEscape(piece, at)
+      case "inToken":
+        return this.readToken(piece, at)
+      default:
+        return at + this.readSign(piece.charCodeAt(at))
+    }
+  }
+
+  private readString(piece: string, at: number): number {
+    let end = at
+    let char = piece.charCodeAt(end)
+    while (end < piece.length && char !== 0x22 && char !== 0x5c && char >= 0x20)
+      char = piece.charCodeAt(++end)
+    this.rest += piece.slice(at, end)
+    if (end === piece.length) return end
+    if (char === 0x22) this.endString()
+    else if (char === 0x5c) this.escape = "\\"
+    else this.state = "over"
+    return end + 1
+  }
+
+  private readEscape(piece: string, at: number): number {
+    const char = piece.charAt(at)
+    this.escape += char
+    const { length } = this.escape
+    if (length === 2 && char !== "u") {
+      const meant = escapes.get(char)
+      if (meant === undefined) this.giveUp()
+      else this.endEscape(meant)
+    } else if (length > 2 && !/[\da-fA-F]/.test(char)) this.giveUp()
+    else if (length === 6) this.endEscape(String.fromCharCode(Number.parseInt(this.escape.slice(2), 16)))
+    return at + 1
+  }
+
+  private endEscape(meant: string): void {
+    this.rest += meant
+    this.escape = ""
+  }
+
+  private giveUp(): void {
+    this.state = "over"
+  }
+
+  private endString(): void {
+    const top = this.stack.at(-1)
+    if (this.state === "inKey" && top?.type === "object") {
+      top.key = this.rest
+      this.rest = ""
+      this.state = "colon"
+      if (this.nameLength > maxNameLength) this.giveUp()
+      return
+    }
+    this.showString(true)
+    this.endValue()
+  }
+
+  /** Shows the characters of the string that no change has, without the first half of a pair. */
+  private showString(isEnd: boolean): void {
+    const { rest } = this
+    const last = rest.charCodeAt(rest.length - 1)
+    const isHalf = !isEnd && last >= 0xd800 && last <= 0xdbff
+    const text = isHalf ? rest.slice(0, -1) : rest
+    this.rest = isHalf ? rest.slice(-1) : ""
+    if (this.isNewString) this.place(text)
+    else if (text !== "") this.changes.push({ path: (this.stringPath ??= this.path), append: text })
+    this.isNewString = false
+  }
+
+  private readToken(piece: string, at: number): number {
+    let end = at
+    while (end < piece.length && isInToken(piece.charCodeAt(end))) end++
+    this.rest += piece.slice(at, end)
+    if (end < piece.length || literals.has(this.rest)) this.endToken(this.rest)
+    return end
+  }
+
+  private endToken(token: string): void {
+    const literal = literals.get(token)
+    const value = literal === undefined && number.test(token) ? Number(token) : literal
+    this.rest = ""
+    // A token alone may continue with the next piece: the end of the text decides what it is.
+    if (value === undefined || this.stack.length === 0) return this.giveUp()
+    this.place(value)
+    this.endValue()
+  }
+
+  /** Reads a character outside of strings and tokens. Returns how many it has taken: none of a token. */
+  private readSign(char: number): 0 | 1 {
+    if (isSpace(char)) return 1
+    const { state } = this
+    const top = this.stack.at(-1)
+    if (char === 0x22 && (state === "key" || state === "firstKey")) this.state = "inKey"
+    else if (state === "value" || state === "firstElement") {
+      if (char !== 0x5d || state === "value") return this.beginValue(char)
+      this.close()
+    } else if (state === "colon" && char === 0x3a) this.state = "value"
+    else if (state === "afterValue" && char === 0x2c) this.state = top?.type === "array" ? "value" : "key"
+    else if (state === "afterValue" && char === (top?.type === "array" ? 0x5d : 0x7d)) this.close()
+    else if (state === "firstKey" && char === 0x7d) this.close()
+    else this.giveUp()
+    return 1
+  }
+
+  private beginValue(char: number): 0 | 1 {
+    const top = this.stack.at(-1)
+    if (top?.type === "array") top.key++
+    if (char === 0x7b) this.open("object")
+    else if (char === 0x5b) this.open("array")
+    else if (char === 0x22) {
+      this.state = "inString"
+      this.isNewString = true
+      this.stringPath = undefined
+    } else if (isInToken(char)) {
+      this.state = "inToken"
+      return 0
+    } else this.giveUp()
+    return 1
+  }
+
+  private open(type: Frame["type"]): void {
+    if (this.stack.length === maxDepth) return this.giveUp()
+    if (type === "array") {
+      const local: Array<Schema.Json> = []
+      this.place(local)
+      this.stack.push({ type, key: -1, local })
+      this.state = "firstElement"
+    } else {
+      const local: Members = {}
+      this.place(local)
+      this.stack.push({ type, key: "", local })
+      this.state = "firstKey"
+    }
+  }
+
+  private close(): void {
+    this.stack.pop()
+    this.endValue()
+  }
+
+  private endValue(): void {
+    this.state = this.stack.length === 0 ? "whole" : "afterValue"
+  }
+
+  /** Shows a value: within a container that began in this piece, or as a change. */
+  private place(value: Schema.Json): void {
+    const top = this.stack.at(-1)
+    if (top?.local === undefined) this.changes.push({ path: this.path, set: value })
+    else if (top.type === "array") top.local.push(value)
+    else setMember(top.local, top.key, value)
+  }
+
+  /** The characters of the names in the path. */
+  private get nameLength(): number {
+    return this.stack.reduce((sum, frame) => sum + (frame.type === "object" ? frame.key.length : 0), 0)
+  }
+
+  private get path(): ValueChange["path"] {
+    return this.stack.map(({ key }) => key)
+  }
+}
+
+const isSpace = (char: number): boolean => char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09
+
+/** Whether a character may stand in a number, or in `true`, `false` or `null`. */
+const isInToken = (char: number): boolean =>
+  (char >= 0x30 && char <= 0x39) ||
+  (char >= 0x61 && char <= 0x7a) ||
+  char === 0x2d ||
+  char === 0x2e ||
+  char === 0x2b ||
+  char === 0x45

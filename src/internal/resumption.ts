@@ -1,10 +1,13 @@
 /**
- * The turn that an earlier run left open: which calls wait, and how they end when no run resumes them.
+ * The turn that an earlier run left open: which calls wait, and how they end when no run resumes them. A call whose process ended while
+ * its tool ran has an end that is not known: a question to a person says what it was.
  */
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
-import type { OpenTurn } from "./openTurn.ts"
+import type { OpenTurn, Question, QuestionAnswer } from "./openTurn.ts"
+import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
-import * as UnknownEnd from "./unknownEnd.ts"
 
 /** The results of an answer that are in the transcript. */
 export const answered = (
@@ -38,8 +41,7 @@ const endOf = (open: OpenTurn, call: Message.ToolCall) => {
   const ended = open.ended.find(({ toolCallId }) => toolCallId === call.id)
   if (ended !== undefined) return ended
   const lost = open.questions.find((open) => isOfCall(open) && open.request.about !== undefined)
-  if (lost !== undefined)
-    return (lost.answer && UnknownEnd.outcomeOf(call, lost.answer)) ?? ToolOutcome.unknown(call)
+  if (lost !== undefined) return (lost.answer && outcomeOf(call, lost.answer)) ?? ToolOutcome.unknown(call)
   if (open.begun.includes(call.id)) return open.isSuspended ? stopped(call) : ToolOutcome.unknown(call)
   const approval = open.approvals.find(isOfCall)
   if (approval?.answer?.decision === "reject")
@@ -63,3 +65,53 @@ const stopped = ({ name }: Message.ToolCall) =>
 /** The reasons for the model where a person wrote a message in place of an answer. */
 export const noApproval = "the user wrote a message and did not approve this call"
 export const noAnswer = "the user wrote a message and did not answer this question"
+
+// ───────────────────────── Calls whose end is not known
+
+/** The most characters of the params that the question shows. */
+const maxParams = 300
+
+/** The question about a call with these params. */
+export const questionOf = (
+  { name }: Message.ToolCall,
+  params: Schema.Json
+): Pick<Question, "about" | "question" | "schema"> => {
+  const text = JSON.stringify(params)
+  const shown = text.length > maxParams ? `${text.slice(0, maxParams)}…` : text
+  const question = `The process ended while tool ${name} ran with ${shown}, and its end is not known. Did the call happen?`
+  return { about: "unknownEnd", question, schema: unknownEndSchema }
+}
+
+const unknownEndSchema: Schema.Json = {
+  type: "object",
+  properties: {
+    decision: {
+      type: "string",
+      enum: ["again", "done", "unknown"],
+      description:
+        "again: run the call again, with its idempotency key. done: it happened. unknown: tell the model that its end is not known"
+    },
+    result: { type: "string", description: "For done: the result that the model reads" }
+  },
+  required: ["decision"],
+  additionalProperties: false
+}
+
+const decodeDecision = Schema.decodeUnknownOption(
+  Schema.Struct({ decision: Schema.String, result: Schema.optionalKey(Schema.String) })
+)
+
+const noDecision: { readonly decision: string; readonly result?: string } = { decision: "unknown" }
+
+/** The outcome of a call by the answer; `undefined` if it is to run again. */
+export const outcomeOf = (
+  call: Message.ToolCall,
+  { answer, declined }: QuestionAnswer
+): ToolOutcome.Outcome | undefined => {
+  const { decision, result = "Done: a person says that the call happened." } = Option.getOrElse(
+    decodeDecision(declined === true ? undefined : answer),
+    () => noDecision
+  )
+  if (decision === "again") return undefined
+  return decision === "done" ? ToolOutcome.make("success", Tool.render(result)) : ToolOutcome.unknown(call)
+}

@@ -2,9 +2,8 @@
  * The task of a run.
  */
 import type { ByHand, Compactions } from "./compactions.ts"
-import type { Interrupted } from "./interrupted.ts"
+import type { Interrupted, OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
 import type { Message } from "../Message.ts"
-import type { OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import type { QueueName, Queues } from "./pending.ts"

@@ -8,12 +8,12 @@ import * as Effect from "effect/Effect"
 import type { OfTag } from "../AgentEvent.ts"
 import * as Approval from "../Approval.ts"
 import type { CannotAnswer } from "./errors.ts"
-import type { Interrupted } from "./interrupted.ts"
 import type { Journal } from "./journal.ts"
 import { Stopwatch } from "./limits.ts"
 import type * as Message from "../Message.ts"
 import type {
   Answer,
+  Interrupted,
   OpenCall,
   OpenTurn,
   Question,

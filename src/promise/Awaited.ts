@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as FailureText from "../internal/failureText.ts"
-import { PromiseRejected } from "../internal/promiseTool.ts"
+import { PromiseRejected } from "../internal/toolContext.ts"
 
 /** Calls a function and waits for its promise. Interruption aborts the signal of the function. */
 export const call = <A>(

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type * as Agent from "../Agent.ts"
-import { Served } from "../internal/served.ts"
+import { Served } from "../internal/openAgent.ts"
 import type { Session } from "../Session.ts"
 
 /**

@@ -5,8 +5,7 @@
  * events that only the session has. The agent then publishes the events of the open turn again, and those that the log has are left out.
  */
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { Interrupted, InterruptedTurn } from "../internal/interrupted.ts"
-import type { OpenTurn } from "../internal/openTurn.ts"
+import type { Interrupted, InterruptedTurn, OpenTurn } from "../internal/openTurn.ts"
 import * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { Restored } from "../Session.ts"

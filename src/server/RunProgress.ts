@@ -2,7 +2,7 @@
  * How far one run of a log has come: a fold of its events.
  */
 import type { AgentEvent, OfTag, ToolOutput } from "../AgentEvent.ts"
-import type { Spent } from "../internal/interrupted.ts"
+import type { Spent } from "../internal/openTurn.ts"
 import * as Message from "../Message.ts"
 import * as RunReport from "../RunReport.ts"
 import * as Usage from "../Usage.ts"

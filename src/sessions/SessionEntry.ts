@@ -13,7 +13,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { RunStatus } from "../AgentEvent.ts"
-import { reason as CompactionReason } from "../internal/compactionEvent.ts"
+import { compactionReason } from "../internal/eventParts.ts"
 import { isObject, type JsonObject } from "../internal/json.ts"
 import * as Message from "../Message.ts"
 import * as Migrations from "./Migrations.ts"
@@ -173,7 +173,7 @@ export const Compaction = Schema.Struct({
   /** The tokens of a request after the compaction. */
   tokensAfter: Schema.Finite,
   /** The reason for the compaction, as its event has it; absent in an entry of an earlier version. */
-  reason: Schema.optionalKey(CompactionReason),
+  reason: Schema.optionalKey(compactionReason),
   /** The tokens of the model calls that made the summary; absent if there were none. */
   usage: Schema.optionalKey(Usage)
 })

@@ -1,22 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  AgentEvent,
-  Loop,
-  ModelEvent,
-  PartialValue,
-  Provider,
-  ProviderError,
-  ToolRegistry
-} from "effect-agent"
+import { AgentEvent, Loop, ModelEvent, Provider, ProviderError, ToolRegistry } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { AgUi } from "effect-agent/ag-ui"
 import { AiSdkUi } from "effect-agent/ai-sdk-ui"
 import { Karl, OneRingStream } from "effect-agent/compat"
 import { ScriptedProvider, Step } from "effect-agent/testing"
-import { JsonPieces } from "../../src/internal/jsonPieces.ts"
-import { ValueDraft } from "../../src/internal/valueDraft.ts"
+import { JsonPieces } from "../../src/internal/partials.ts"
+import { ValueDraft } from "../../src/internal/growing.ts"
 import { each } from "../bench/count.ts"
 import { costOf } from "../tools/stretch.ts"
 import { maxDepth } from "../../src/internal/json.ts"
@@ -37,14 +29,14 @@ const answer = (pieces: ReadonlyArray<string>, rawArguments?: string) =>
 
 const valuesOf = (events: ReadonlyArray<AgentEvent.AgentEvent>) => {
   let value: Schema.Json | undefined
-  return ofTag(events, "PartialValue").map(({ changes }) => (value = PartialValue.fold(value, changes)))
+  return ofTag(events, "PartialValue").map(({ changes }) => (value = AgentEvent.foldValue(value, changes)))
 }
 
 /** The values after each piece, as far as there are some. */
 const fed = (pieces: ReadonlyArray<string>) => {
   const parser = new JsonPieces()
   let value: Schema.Json | undefined
-  return pieces.map((piece) => (value = PartialValue.fold(value, parser.add(piece))))
+  return pieces.map((piece) => (value = AgentEvent.foldValue(value, parser.add(piece))))
 }
 
 /** Whether a value may become another one by growth alone. */
@@ -294,7 +286,7 @@ describe("partialValues", () => {
     const values = fed([...whole])
     assert.strictEqual(JSON.stringify(values.at(-1)), JSON.stringify(JSON.parse(whole)))
     const foreign = [{ path: ["constructor", "prototype", "y"], set: 1 }]
-    assert.deepStrictEqual(PartialValue.fold({}, foreign), {})
+    assert.deepStrictEqual(AgentEvent.foldValue({}, foreign), {})
     assert.isUndefined(Reflect.get({}, "y"))
   })
 
@@ -313,7 +305,7 @@ describe("partialValues", () => {
       const [retracted] = ofTag(events, "MessageRetracted")
       const values = ofTag(events, "PartialValue").map(({ messageId, changes }) => [
         messageId === retracted?.messageId,
-        PartialValue.fold(undefined, changes)
+        AgentEvent.foldValue(undefined, changes)
       ])
       assert.deepStrictEqual(values, [
         [true, { a: "old" }],
@@ -437,7 +429,7 @@ describe("the cost of partialValues", () => {
         [edits.map(({ line }) => line)]
       ]) {
         const pieces = piecesOf(JSON.stringify(value), 20_000)
-        const changes: Array<PartialValue.Change> = []
+        const changes: Array<AgentEvent.ValueChange> = []
         const parser = new JsonPieces()
         const parse = Effect.sync(() => pieces.forEach((piece) => changes.push(...parser.add(piece))))
         assert.isBelow(yield* costOf(parse, 200), 200)
@@ -491,7 +483,7 @@ describe("AgentEvent.partials", () => {
 
   it.effect("never changes a value that it has emitted", () =>
     Effect.gen(function* () {
-      const part = (seq: number, changes: ReadonlyArray<PartialValue.Change>): AgentEvent.AgentEvent => ({
+      const part = (seq: number, changes: ReadonlyArray<AgentEvent.ValueChange>): AgentEvent.AgentEvent => ({
         _tag: "PartialValue",
         runId: "r",
         seq,

@@ -222,7 +222,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "calls the hooks of the agent that the conversation is with",
     without: "an agent of a name is made once",
-    file: "src/internal/handingOver.ts",
+    file: "src/internal/openAgent.ts",
     from: "  if (members.has(name)) return\n",
     to: "",
     test: "test/behaviour/HandOffs.test.ts"

@@ -61,7 +61,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     ...several,
     without: "a hand-off that a crash cut is made again",
-    file: "src/internal/handingOver.ts",
+    file: "src/internal/openAgent.ts",
     from: '    effect: "idempotent",\n',
     to: ""
   },

@@ -101,7 +101,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F087",
     without: "a promise that goes on is not reported",
-    file: "src/internal/promiseTool.ts",
+    file: "src/internal/toolContext.ts",
     from: "Effect.forkDetach(reportDeaf(name, () => ended !== undefined))",
     to: "Effect.void",
     test: abort
