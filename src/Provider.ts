@@ -21,7 +21,7 @@ import {
 import { add, draft, type ModelEvent, toAssistant } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
-import { failedBy, truncated } from "./internal/silence.ts"
+import { failedBy, truncated } from "./internal/attempts.ts"
 import { TaggedError } from "./internal/errors.ts"
 
 /**

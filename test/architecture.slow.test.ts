@@ -8,20 +8,17 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|RunResult|RunFailed|Transcript)|internal\/(failureReason|eventParts|growing|continuation|limitTable|openTurn|failureText|inspection|callSet|jsonText|json|jsonSchema|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|RunResult|RunFailed|Transcript)|internal\/(failureReason|eventParts|growing|continuation|limitTable|openTurn|failureText|callSet|jsonText|json|jsonSchema|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
   ],
   [
     "services",
-    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(handoff|interruption|params|toolContext|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
+    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|handoff|interruption|params|toolContext|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook))\.ts$/
   ],
   [
     "loop",
     /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|compactions|journal|delivery|events|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
   ],
-  [
-    "agent",
-    /^((Agent)|internal\/(agentState|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/
-  ],
+  ["agent", /^((Agent)|internal\/(agentState|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.
   ["parts of edges", /^(http|media|ui|resilience)\//],
   [

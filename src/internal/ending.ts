@@ -13,7 +13,7 @@ import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import type { Run } from "./run.ts"
-import * as Inspection from "./inspection.ts"
+import { hide, strip } from "./errors.ts"
 import { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import { attempt } from "./interruption.ts"
@@ -88,8 +88,8 @@ const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | unde
 export const failed = (reason: FailureReason, result: RunResult): RunFailed => {
   const failed = new RunFailed({ reason, result })
   // Node prints all that an uncaught error holds: of a run, that is the whole conversation.
-  Inspection.hide(failed, "reason", "result")
-  Inspection.strip(failed)
+  hide(failed, "reason", "result")
+  strip(failed)
   return failed
 }
 

@@ -1,6 +1,6 @@
 /**
- * The class of our errors, a tagged error of Effect that Node prints as it prints other errors, and the errors of agents, of answers to
- * requests and of sessions.
+ * The class of our errors, a tagged error of Effect that Node prints as it prints other errors, the part of an
+ * error that a print shows, and the errors of agents, of answers to requests and of sessions.
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
@@ -17,6 +17,27 @@ export const TaggedError =
   <Self>() =>
   <Tag extends string, const Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
     printed(Schema.TaggedError<Self>()(tag, fields))
+
+// ───────────────────────── Inspection
+
+/** Takes the frames out of the stack of an error that is made where no frame is of the application. */
+export const strip = (error: Error): void => setStack(error, [])
+
+/** Hides fields from what prints an error with all it holds. They are read as ever. */
+export const hide = <E extends Error>(error: E, ...fields: ReadonlyArray<keyof E>): void => {
+  for (const field of fields) Reflect.defineProperty(error, field, { enumerable: false })
+}
+
+/** Replaces the frames of the stack of an error. */
+export const setStack = (error: Error, frames: ReadonlyArray<string>): void => {
+  const head = error.message === "" ? error.name : `${error.name}: ${error.message}`
+  Reflect.defineProperty(error, "stack", {
+    value: [head, ...frames].join("\n"),
+    configurable: true,
+    enumerable: false,
+    writable: true
+  })
+}
 
 // ───────────────────────── Errors of an agent
 

@@ -2,8 +2,6 @@
  * The limits of a run: one row for each member of `RunOptions.limits`, which the loop, the server, the program and the names of
  * `LimitExceeded` read. A member without a row does not compile.
  */
-import * as Duration from "effect/Duration"
-import * as Predicate from "effect/Predicate"
 import type { Limits } from "../RunOptions.ts"
 
 /** The rules for one member. */
@@ -44,41 +42,3 @@ export const table = {
   },
   maxToolRetries: { initial: 1, unit: "retries", narrows: "smaller" }
 } as const satisfies { readonly [Name in keyof Limits]-?: Row }
-
-/** Narrows the choice of a client. Takes the smaller of two numbers for a member without a row, and no other value. */
-export const narrowed = (
-  own: { readonly [name: string]: unknown } = {},
-  asked: { readonly [name: string]: unknown },
-  rows: Table = table
-): { readonly [name: string]: unknown } =>
-  Object.fromEntries(
-    Object.entries(asked).flatMap(([name, wanted]) => {
-      const value = wanted === undefined ? undefined : narrowedOne(rows[name], own[name], wanted)
-      return value === undefined ? [] : [[name, value]]
-    })
-  )
-
-const narrowedOne = (row: Row | undefined, own: unknown, wanted: unknown): unknown => {
-  const bound = own ?? row?.initial
-  switch (row?.narrows ?? (Predicate.isNumber(wanted) ? "smaller" : "server")) {
-    case "client":
-      return wanted
-    case "server":
-      return undefined
-    case "shorter":
-      return Math.min(millis(bound), millis(wanted))
-    case "smaller":
-      return Predicate.isNumber(wanted)
-        ? Math.min(Predicate.isNumber(bound) ? bound : Infinity, wanted)
-        : undefined
-  }
-}
-
-const millis = (duration: unknown): number =>
-  isDurationInput(duration) ? Duration.toMillis(Duration.fromInputUnsafe(duration)) : Infinity
-
-const isDurationInput = (value: unknown): value is Duration.Input =>
-  Duration.isDuration(value) ||
-  Predicate.isNumber(value) ||
-  Predicate.isString(value) ||
-  Predicate.isObject(value)

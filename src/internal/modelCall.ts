@@ -20,7 +20,7 @@ import { isOfContent } from "./recovery.ts"
 import { errorOf, type Excess, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
-import * as Silence from "./silence.ts"
+import * as Silence from "./attempts.ts"
 import * as Spans from "./spans.ts"
 import * as PublishedOptions from "./options.ts"
 

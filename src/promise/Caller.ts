@@ -12,7 +12,7 @@ import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Events from "./Events.ts"
 import { eventsOnly } from "../internal/eventsOnly.ts"
-import * as Inspection from "../internal/inspection.ts"
+import * as Inspection from "./Inspection.ts"
 import { AgentClosed } from "../internal/errors.ts"
 
 /** The agent that the runtime builds at its first use. */

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import { Patience } from "../internal/patience.ts"
+import { Patience } from "../internal/attempts.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ProviderError } from "../ProviderError.ts"
 

@@ -15,7 +15,7 @@ import * as Breaker from "effect/persistence/CircuitBreaker"
 import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Silence from "../internal/silence.ts"
+import * as OrElse from "./OrElse.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Provider } from "../Provider.ts"
 import { CircuitOpen, ProviderError } from "../ProviderError.ts"
@@ -201,14 +201,14 @@ interface Circuit {
 /** Asks if the circuit lets the call through, and gives the circuit the outcome of its answer. */
 const guarded = (
   circuit: Circuit,
-  answer: Silence.Answer,
+  answer: OrElse.Answer,
   when: (error: ProviderError) => boolean
-): Silence.Answer =>
+): OrElse.Answer =>
   Stream.unwrap(
     Effect.gen(function* () {
       let outcome: Breaker.Outcome = Breaker.ignored
       yield* admitted(circuit, () => outcome)
-      return Silence.orElse(circuit.provider, answer, (error) => {
+      return OrElse.orElse(circuit.provider, answer, (error) => {
         if (when(error)) outcome = Breaker.failure({ retryAfter: error.retryAfter })
         return Stream.fail(error)
       }).pipe(

@@ -12,7 +12,7 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { countTokens, CountingUnsupported, Provider } from "../Provider.ts"
 import { ProviderError } from "../ProviderError.ts"
-import * as Silence from "../internal/silence.ts"
+import * as OrElse from "./OrElse.ts"
 
 type ProviderLayer = Layer.Layer<Provider, any, any>
 
@@ -139,10 +139,10 @@ const ask = (
   request: ModelRequest,
   when: (error: ProviderError) => boolean,
   earlier: ReadonlyArray<string>
-): Silence.Answer => {
+): OrElse.Answer => {
   if (current === undefined) return Stream.empty
   const answer = current.provider.stream({ ...request, model: current.model ?? request.model })
-  return Silence.orElse(current.provider.id, answer, (error, spoke) => {
+  return OrElse.orElse(current.provider.id, answer, (error, spoke) => {
     if (spoke || others.length === 0 || !when(error)) {
       return Stream.fail(earlier.length === 0 ? error : new ProviderError({ ...error, earlier }))
     }

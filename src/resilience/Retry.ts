@@ -11,8 +11,8 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as Provider from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import { Patience } from "../internal/patience.ts"
-import * as Silence from "../internal/silence.ts"
+import { Patience } from "../internal/attempts.ts"
+import * as OrElse from "./OrElse.ts"
 
 /**
  * The options of a retry.
@@ -128,17 +128,17 @@ export const make = (
 interface Try {
   /** The id of the provider. */
   readonly provider: string
-  readonly answer: Silence.Answer
+  readonly answer: OrElse.Answer
 }
 
-const retrying = (once: Try, options: Options): Silence.Answer =>
+const retrying = (once: Try, options: Options): OrElse.Answer =>
   Stream.suspend(() => {
     const { maxRetryAfter = "60 seconds", schedule = defaultSchedule } = options
     return from(once, options, new Patience(schedule, maxRetryAfter))
   })
 
-const from = (once: Try, options: Options, patience: Patience): Silence.Answer =>
-  Silence.orElse(once.provider, once.answer, (error, spoke) => {
+const from = (once: Try, options: Options, patience: Patience): OrElse.Answer =>
+  OrElse.orElse(once.provider, once.answer, (error, spoke) => {
     if (spoke && options.retryTurn !== true) return Stream.fail(error)
     const again = Effect.map(patience.delay(error), (delay) => {
       if (delay === undefined) return Stream.fail(error)
@@ -153,7 +153,7 @@ const from = (once: Try, options: Options, patience: Patience): Silence.Answer =
 const announce = (
   attempt: Pick<Extract<ModelEvent, { readonly _tag: "Attempt" }>, "attempt" | "delay" | "error">,
   spoke: boolean
-): Silence.Answer => {
+): OrElse.Answer => {
   const event: ModelEvent = { _tag: "Attempt", ...attempt }
   return Stream.fromIterable(spoke ? [event, { _tag: "Retracted" } satisfies ModelEvent] : [event])
 }

@@ -2,8 +2,9 @@
  * Options that a client asks of a run: they narrow those of the session.
  */
 import * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
 import type * as Payload from "../api/Payload.ts"
-import * as LimitTable from "../internal/limitTable.ts"
+import { type Row, type Table, table } from "../internal/limitTable.ts"
 import type { RunOptions } from "../RunOptions.ts"
 
 // The bounds of a run that has none of its own, as `RunOptions` documents them.
@@ -16,7 +17,7 @@ export const of = (own: RunOptions, asked: Payload.Options): Partial<RunOptions>
   return {
     ...others,
     ...given("activeTools", activeTools && toolsOf(own, activeTools)),
-    ...given("limits", limits && LimitTable.narrowed(own.limits, limits)),
+    ...given("limits", limits && narrowed(own.limits, limits)),
     ...given("modelOptions", modelOptions && modelOptionsOf(own, modelOptions)),
     ...given(
       "toolConcurrency",
@@ -41,3 +42,41 @@ const modelOptionsOf = (own: RunOptions, asked: NonNullable<Payload.Options["mod
 /** The shorter of two durations in milliseconds. */
 const shorter = (own: Duration.Input, asked: Duration.Input): number =>
   Math.min(Duration.toMillis(own), Duration.toMillis(asked))
+
+/** Narrows the choice of a client. Takes the smaller of two numbers for a member without a row, and no other value. */
+export const narrowed = (
+  own: { readonly [name: string]: unknown } = {},
+  asked: { readonly [name: string]: unknown },
+  rows: Table = table
+): { readonly [name: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries(asked).flatMap(([name, wanted]) => {
+      const value = wanted === undefined ? undefined : narrowedOne(rows[name], own[name], wanted)
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
+
+const narrowedOne = (row: Row | undefined, own: unknown, wanted: unknown): unknown => {
+  const bound = own ?? row?.initial
+  switch (row?.narrows ?? (Predicate.isNumber(wanted) ? "smaller" : "server")) {
+    case "client":
+      return wanted
+    case "server":
+      return undefined
+    case "shorter":
+      return Math.min(millis(bound), millis(wanted))
+    case "smaller":
+      return Predicate.isNumber(wanted)
+        ? Math.min(Predicate.isNumber(bound) ? bound : Infinity, wanted)
+        : undefined
+  }
+}
+
+const millis = (duration: unknown): number =>
+  isDurationInput(duration) ? Duration.toMillis(Duration.fromInputUnsafe(duration)) : Infinity
+
+const isDurationInput = (value: unknown): value is Duration.Input =>
+  Duration.isDuration(value) ||
+  Predicate.isNumber(value) ||
+  Predicate.isString(value) ||
+  Predicate.isObject(value)

@@ -56,11 +56,11 @@ describe("the table of limits", () => {
   it("narrows a bound that it does not list, and leaves out what it cannot compare", () => {
     const own = { maxModelCalls: 5, mode: "safe" }
     const asked = { maxModelCalls: 1_000, mode: "wild" }
-    assert.deepStrictEqual(LimitTable.narrowed(own, asked), { maxModelCalls: 5 })
+    assert.deepStrictEqual(Narrowing.narrowed(own, asked), { maxModelCalls: 5 })
     const scratch: LimitTable.Table = {
       ...rows,
       maxModelCalls: { initial: 3, unit: "calls", narrows: "smaller", counts: "toolCalls" }
     }
-    assert.deepStrictEqual(LimitTable.narrowed({}, asked, scratch), { maxModelCalls: 3 })
+    assert.deepStrictEqual(Narrowing.narrowed({}, asked, scratch), { maxModelCalls: 3 })
   })
 })

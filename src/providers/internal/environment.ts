@@ -5,7 +5,7 @@
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Redacted from "effect/Redacted"
-import * as Inspection from "../../internal/inspection.ts"
+import { strip } from "../../internal/errors.ts"
 import { given } from "./given.ts"
 import type { Preset } from "../presets.ts"
 
@@ -88,7 +88,7 @@ export const explained = <A>(
   Config.orElse(config, ({ cause }) => {
     if (cause._tag === "SourceError") return Config.fail(cause)
     const missing = new ConfigProvider.SourceError({ message: missingText(names, wanted) })
-    Inspection.strip(missing)
+    strip(missing)
     return Config.fail(missing)
   })
 

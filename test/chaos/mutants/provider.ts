@@ -188,7 +188,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F018",
     without: "a wait may be too long",
-    file: "src/internal/patience.ts",
+    file: "src/internal/attempts.ts",
     from: "if (!isRetryable || Duration.isGreaterThan(retryAfter, this.maxRetryAfter)) return undefined",
     to: "if (!isRetryable) return undefined",
     test: retryAfterTest
@@ -453,7 +453,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F067",
     without: "a start alone says nothing yet",
-    file: "src/internal/silence.ts",
+    file: "src/internal/attempts.ts",
     from: "this.held = [event]\n        return []",
     to: "this.spoke = true\n        return [event]",
     test: midstreamTest

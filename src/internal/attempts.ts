@@ -1,12 +1,28 @@
 /**
- * Decides whether, and after which delay, to try again after an error of a provider.
+ * The attempts of a model call: whether, and after which delay, to try again after an error of a provider, and the errors of answers
+ * that name none.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import type { ProviderError } from "../ProviderError.ts"
+import type { Assistant } from "../Message.ts"
+import { ProviderError, ServerError, StreamTruncated } from "../ProviderError.ts"
+
+/** An answer whose stream ended without `Finish`: nothing proves that it is complete. */
+export const truncated = (provider: string): ProviderError =>
+  new ProviderError({
+    provider,
+    reason: new StreamTruncated({ detail: "the answer ended before it was finished" })
+  })
+
+/** The error of a provider that names its failure only in the stop reason. */
+export const failedBy = ({ errorMessage, provider }: Assistant): ProviderError =>
+  new ProviderError({
+    provider,
+    reason: new ServerError({ detail: errorMessage ?? "the provider ended its answer with an error" })
+  })
 
 type Policy = Schedule.Schedule<unknown, ProviderError>
 type Begun = Effect.Success<ReturnType<typeof Schedule.toStep<unknown, ProviderError, never, never>>>

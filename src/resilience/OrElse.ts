@@ -1,26 +1,13 @@
 /**
- * Tracks whether an answer has published anything: from then on a second try would publish something twice.
+ * An answer in place of another one that fails, which tracks whether that one has published anything: from then on a second try would
+ * publish something twice.
  */
 import * as Stream from "effect/Stream"
-import type { Assistant } from "../Message.ts"
+import { truncated } from "../internal/attempts.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import { ProviderError, ServerError, StreamTruncated } from "../ProviderError.ts"
+import type { ProviderError } from "../ProviderError.ts"
 
 export type Answer = Stream.Stream<ModelEvent, ProviderError>
-
-/** An answer whose stream ended without `Finish`: nothing proves that it is complete. */
-export const truncated = (provider: string): ProviderError =>
-  new ProviderError({
-    provider,
-    reason: new StreamTruncated({ detail: "the answer ended before it was finished" })
-  })
-
-/** The error of a provider that names its failure only in the stop reason. */
-export const failedBy = ({ errorMessage, provider }: Assistant): ProviderError =>
-  new ProviderError({
-    provider,
-    reason: new ServerError({ detail: errorMessage ?? "the provider ended its answer with an error" })
-  })
 
 /**
  * The answer, or another one in its place when it fails. An answer that ends without `Finish` fails with `StreamTruncated`,

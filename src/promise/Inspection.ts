@@ -1,16 +1,12 @@
 /**
- * What is to be seen of a failure that nothing caught: its message and where the application called, in few lines.
+ * Adds to the stack of a failure where the application called, in few lines.
  */
+import { setStack } from "../internal/errors.ts"
 
-/** Takes the frames out of the stack of an error that is made where no frame is of the application. */
-export const strip = (error: Error): void => setStack(error, [])
-
-/** Hides fields from what prints an error with all it holds. They are read as ever. */
-export const hide = <E extends Error>(error: E, ...fields: ReadonlyArray<keyof E>): void => {
-  for (const field of fields) Reflect.defineProperty(error, field, { enumerable: false })
-}
-
-/** Has the stack end with the frames of `caller`, in place of those of Effect's fibers. Of a failure that is no error, such as `ConfigError`, that of its cause. */
+/**
+ * Ends the stack with the frames of `caller`, in place of those of Effect's fibers: that of the error, or of the cause of a failure that
+ * is no error, such as `ConfigError`.
+ */
 export const calledFrom = (error: unknown, called: ReadonlyArray<string>): void => {
   const shown = error instanceof Error ? error : causeOf(error)
   if (shown === undefined || called.length === 0 || known.has(shown)) return
@@ -31,17 +27,7 @@ const causeOf = (error: unknown): Error | undefined =>
     ? error.cause
     : undefined
 
-const setStack = (error: Error, frames: ReadonlyArray<string>): void => {
-  const head = error.message === "" ? error.name : `${error.name}: ${error.message}`
-  Reflect.defineProperty(error, "stack", {
-    value: [head, ...frames].join("\n"),
-    configurable: true,
-    enumerable: false,
-    writable: true
-  })
-}
-
-/** Up to those of Effect. */
+/** The frames before those of Effect. */
 const framesOf = ({ stack = "" }: Error): ReadonlyArray<string> => {
   const frames = framesIn(stack)
   const end = frames.findIndex((frame) => ofEffect.test(frame))
