@@ -453,7 +453,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F067",
     without: "a start alone says nothing yet",
-    file: "src/internal/attempts.ts",
+    file: "src/resilience/OrElse.ts",
     from: "this.held = [event]\n        return []",
     to: "this.spoke = true\n        return [event]",
     test: midstreamTest
