@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|handoff|interruption|params|toolContext|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook))\.ts$/
+    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|interruption|params|toolContext|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|compactions|journal|delivery|events|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|compactions|journal|mailbox|reader|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.

@@ -28,7 +28,7 @@ export const maxSchedulers = 1
 
 /** Modules, outside `cli`, that start, observe or wake fibers by other means than effects. */
 export const schedulers: Readonly<Record<string, string>> = {
-  "internal/handoff.ts": "wakes a waiting reader in a microtask"
+  "internal/reader.ts": "wakes a waiting reader in a microtask"
 }
 
 /** Public modules whose docstrings are not complete yet. A module that passes `docs.test.ts` leaves the list. */

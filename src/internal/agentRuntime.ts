@@ -11,12 +11,12 @@ import * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { type AgentEvent, areDeltas } from "../AgentEvent.ts"
 import * as State from "./agentState.ts"
 import * as Background from "./background.ts"
 import { type ByHand, Compactions } from "./compactions.ts"
 import * as Continuation from "./continuation.ts"
-import { noReader, type Reader } from "./delivery.ts"
+import type { Audience } from "./mailbox.ts"
+import { noReader, type Reader } from "./reader.ts"
 import * as Execution from "./execution.ts"
 import type { Interrupted } from "./openTurn.ts"
 import type { Control } from "./interruption.ts"
@@ -206,12 +206,11 @@ export class AgentRuntime {
     const ended = Latch.makeUnsafe(false)
     this.ended = ended
     this.changes = undefined
-    const { compactions, queues, subscriptions, team } = this
+    const { compactions, observe, queues, subscriptions, team } = this
     const { inner, requests } = this.open
     const { messages } = this.current
     const options = Options.patch(Options.patch(this.current.options, begin.interrupted?.options), patch)
     const nextTurn = () => this.takeChanges()
-    const observe = (events: ReadonlyArray<AgentEvent>) => this.observe(events)
     const onRun = (run: Run) => {
       this.run = run
     }
@@ -245,18 +244,15 @@ export class AgentRuntime {
     return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
   }
 
-  private observe(events: ReadonlyArray<AgentEvent>): void {
-    this.subscriptions.observe(events)
-    if (areDeltas(events)) return
+  private readonly observe: Audience["observe"] = (events, areDeltas) => {
+    if (this.subscriptions.readers.size > 0) this.subscriptions.observe(events)
+    if (areDeltas) return
     const { current } = this
-    const own = events.filter(this.isOwn)
-    const next = State.handedOver(State.afterAll(current, own), own, this.team)
-    const compacted = State.compacted(next, this.compactions.current)
-    if (compacted !== current) this.set(compacted)
+    let next = State.after(current, events, this.run?.id, this.team)
+    const compaction = this.compactions.current
+    if (next.compaction !== compaction) next = State.compacted(next, compaction)
+    if (next !== current) this.set(next)
   }
-
-  /** Whether an event belongs to the run, and not to one inside of it. */
-  private readonly isOwn = ({ runId }: AgentEvent): boolean => runId === this.run?.id
 
   /** The start of a run without a new prompt. */
   readonly continuation = (now: number) => of(this.open, this.current.messages, this.queues, now)

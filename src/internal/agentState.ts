@@ -50,18 +50,6 @@ export const initial = (
   options
 })
 
-/** The state after one more event: itself, if that changes nothing. */
-const after = (state: AgentState, event: AgentEvent): AgentState => {
-  if (event._tag === "RunStart") {
-    const { lastError: _, ...kept } = state
-    return { ...kept, phase: "model", pendingToolCalls: CallSet.empty }
-  }
-  if (event._tag !== "RunEnd") return progressed(state, event)
-  if (event.error === undefined && state.pendingToolCalls === CallSet.empty) return state
-  // A run is over when its subscribers have received its end.
-  return { ...progressed(state, event), phase: state.phase }
-}
-
 /** The state with the compaction that the conversation has now: itself, if it has that. */
 export const compacted = (state: AgentState, compaction: Transcript.Compaction | undefined): AgentState => {
   if (state.compaction === compaction) return state
@@ -69,21 +57,42 @@ export const compacted = (state: AgentState, compaction: Transcript.Compaction |
   return compaction === undefined ? others : { ...others, compaction }
 }
 
-/** The state after more events. Messages that end together are put in together, for there may be thousands. */
-export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): AgentState => {
-  if (events.length <= 2) return events.reduce(after, state)
-  const ended = events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : []))
-  return ended.length > 1
-    ? { ...state, messages: [...state.messages, ...ended] }
-    : events.reduce(after, state)
-}
-
-/** The state with the options of the agent that the conversation continues with, after events that may hand it over. */
-export const handedOver = (state: AgentState, events: ReadonlyArray<AgentEvent>, team: Team): AgentState => {
-  const event = events.findLast((event) => event._tag === "HandedOff")
-  if (event === undefined) return state
-  team.keep(event.from, state.options)
-  return { ...state, options: team.optionsAfter(state.options) }
+/**
+ * The state after events that a run published together: itself, if they change nothing, or belong to a run inside. Messages that end
+ * together are put in together, for there may be thousands.
+ */
+export const after = (
+  state: AgentState,
+  events: ReadonlyArray<AgentEvent>,
+  runId: string | undefined,
+  team: Team
+): AgentState => {
+  if (events[0]?.runId !== runId) return state
+  const ended =
+    events.length > 2 ? events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : [])) : []
+  if (ended.length > 1) return { ...state, messages: [...state.messages, ...ended] }
+  let next = state
+  for (const event of events) {
+    switch (event._tag) {
+      case "RunStart": {
+        const { lastError: _, ...kept } = next
+        next = { ...kept, phase: "model", pendingToolCalls: CallSet.empty }
+        break
+      }
+      case "RunEnd":
+        // A run is over when its subscribers have received its end.
+        if (event.error !== undefined || next.pendingToolCalls !== CallSet.empty)
+          next = { ...progressed(next, event), phase: next.phase }
+        break
+      case "HandedOff":
+        team.keep(event.from, next.options)
+        next = { ...next, options: team.optionsAfter(next.options) }
+        break
+      default:
+        next = progressed(next, event)
+    }
+  }
+  return next
 }
 
 /**

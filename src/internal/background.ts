@@ -28,7 +28,7 @@ interface Owner {
   readonly newMessages: ReadonlyArray<Message.Message>
   readonly turn: number
   readonly elapsed: number
-  readonly delivered: Effect.Effect<void>
+  readonly mailbox: { readonly delivered: Effect.Effect<void> }
   emit(body: Body): void
   append(messages: ReadonlyArray<Message.Message>): void
 }
@@ -83,7 +83,7 @@ export class BackgroundCall {
       run.emit({ _tag: "ToolBackgrounded", toolCallId: call.id, toolName: call.name, handle, ...noted })
       const output = Output.output([started(handle), ...(note === undefined ? [] : [note])].join("\n\n"))
       this.give({ ...ToolOutcome.make("success", output), background: handle })
-      return run.delivered
+      return run.mailbox.delivered
     })
 
   /** Gives the turn its result. */

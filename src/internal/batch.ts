@@ -90,7 +90,7 @@ export class Batch {
   /** The ids of the calls of an answer may be equal: a request of one of them is for none, and is made again. */
   private restore({ approvals, ended, questions }: OpenTurn): void {
     const ends = [...ended]
-    const depth = this.run.events.path?.length ?? 0
+    const depth = this.run.mailbox.path?.length ?? 0
     for (const call of this.calls) {
       const index = ends.findIndex(({ toolCallId }) => toolCallId === call.id)
       const [end] = index === -1 ? [] : ends.splice(index, 1)
@@ -246,8 +246,8 @@ export class Batch {
         ...(outcome === "timeout" && timeoutMs !== undefined ? { timeoutMs } : {})
       }
       if (beside === undefined) this.run.emit(ended)
-      else this.run.events.emitIn(beside.turn, { ...ended, background: beside.handle })
-      yield* this.run.delivered
+      else this.run.emitIn(beside.turn, { ...ended, background: beside.handle })
+      yield* this.run.mailbox.delivered
     })
   }
 
@@ -286,7 +286,7 @@ export class Batch {
     const results = calls.map((call) => this.resultOf(call))
     this.results = [...this.results, ...results]
     this.run.append(results)
-    return this.run.delivered
+    return this.run.mailbox.delivered
   }
 
   private resultOf(call: Message.ToolCall): Message.ToolResult {

@@ -92,7 +92,7 @@ const carriedOut = Effect.fnUntraced(function* (
   const about = { _tag: "Compaction", reason, tokensBefore } as const
   const startedAt = run.elapsed
   run.emit({ ...about, status: "start" })
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const exit = yield* Effect.exit(
     Effect.flatMap(run.attempt(summarized(run, summarize)), ({ usage, ...made }) => {
       const { tokensAfter } = made
@@ -106,14 +106,14 @@ const carriedOut = Effect.fnUntraced(function* (
     if (!run.control.isHalting) run.compactions.fail(tokensBefore)
     run.spent.add(usage, false)
     run.emit({ ...about, status: "failed", error, ...usageOf(usage) })
-    yield* run.delivered
+    yield* run.mailbox.delivered
     return yield* Effect.failCause(exit.cause)
   }
   const { entry, usage } = exit.value
   const { entryId, tokensAfter } = entry
   run.spent.add(usage, false)
   run.emit({ ...about, status: "end", tokensAfter, entryId, ...usageOf(usage) })
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const durationMs = run.elapsed - startedAt
   yield* run.ask("afterCompaction", () => {
     const { compaction, messages } = run.conversation

@@ -71,7 +71,7 @@ const isDecision = Schema.is(
 /** Asks the policy, which gets params of its own. Types do not reach JavaScript: a value that is no decision must not count as one that allows. */
 const decided = Effect.fnUntraced(function* ({ message, run }: Batch, { prepared }: Allowed) {
   const { call, input, tool } = prepared
-  const { path } = run.events
+  const { path } = run.mailbox
   const deciding = Effect.flatMap(Guards.toolInput(run, message, prepared), ({ params }) =>
     run.waiting.policy.decide({
       runId: run.id,
@@ -130,7 +130,7 @@ const approved = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Allowed | Outcome> {
   const { run } = batch
   run.emit({ _tag: "ApprovalAnswered", approvalId, toolCallId, ...answer })
-  yield* run.delivered
+  yield* run.mailbox.delivered
   if (answer.decision === "reject") return ToolOutcome.rejected(answer.reason ?? "not approved")
   // An approval that comes from a store may have been changed there.
   const isBound = batch.earlier === undefined || (yield* Json.hash(requested)) === argumentsHash
@@ -185,7 +185,7 @@ export const showAnswer = (
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
     run.emit({ _tag: "QuestionAnswered", questionId, toolCallId, ...answer })
-    return run.delivered
+    return run.mailbox.delivered
   })
 
 /** The call of a question, which runs with its answer, unless the person declined. */
@@ -205,7 +205,7 @@ export const requestBase = (
   toolCallId: string,
   earlier: Pick<Request, "expiresAt"> | undefined
 ): Pick<Request, "runId" | "path" | "toolCallId" | "expiresAt"> => {
-  const { path } = run.events
+  const { path } = run.mailbox
   const { expiresAfter } = run.waiting.policy
   const limit =
     expiresAfter === undefined
@@ -246,7 +246,7 @@ const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "expiresA
   if (left <= 0) return expired
   const opened = open()
   run.emit(event)
-  yield* run.delivered
+  yield* run.mailbox.delivered
   if (opened.answer !== undefined) return { _tag: "Answered", answer: opened.answer }
   if (asked === "defer" || (asked === "wait" && requests === undefined)) {
     batch.defer(call)
@@ -306,7 +306,7 @@ export const askMidCall = Effect.fnUntraced(function* (
   const { path: _path, runId: _runId, ...fields } = request
   const open = requests.openQuestion(request)
   run.emit({ _tag: "QuestionAsked", ...fields })
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const person =
     asked === "wait"
       ? Effect.never
@@ -320,7 +320,7 @@ export const askMidCall = Effect.fnUntraced(function* (
   const answer = Option.flatten(answered)
   if (Option.isSome(answer)) {
     run.emit({ _tag: "QuestionAnswered", questionId, toolCallId: call.id, ...answer.value })
-    yield* run.delivered
+    yield* run.mailbox.delivered
   }
   return Option.map(
     Option.filter(answer, ({ declined }) => declined !== true),

@@ -35,10 +35,10 @@ export const finish = Effect.fnUntraced(function* (
   const ending = endingOf(run, exit)
   if (ending.status === "cancelled") run.announceCancel()
   if (ending.error !== undefined) announceError(run, ending.error)
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const { error, message, status } = yield* afterExecution(run, ending)
-  yield* run.delivered
-  run.events.turn = undefined
+  yield* run.mailbox.delivered
+  run.mailbox.turn = undefined
   const durationMs = run.elapsed
   const given = status === "completed" ? run.output?.accepted : undefined
   if (given !== undefined) run.emit({ _tag: "Output", value: given.json })
@@ -56,7 +56,7 @@ export const finish = Effect.fnUntraced(function* (
     ...(error === undefined ? {} : { error }),
     ...(status === "suspended" ? { resume: resumeOf(run) } : {})
   })
-  yield* run.delivered
+  yield* run.mailbox.delivered
   // The report has the end too.
   const result = { ...resultOf(run, status, message), duration: Duration.millis(durationMs), undelivered }
   const unwritten = run.journal?.failure

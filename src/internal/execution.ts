@@ -14,8 +14,8 @@ import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import { type Audience, noReader, type Reader } from "./delivery.ts"
-import { finished, Handoff, opened } from "./handoff.ts"
+import type { Audience } from "./mailbox.ts"
+import { Handoff, noReader, opened, type Reader, Recording } from "./reader.ts"
 import { execute } from "./loop.ts"
 import { Run, type Services, type Surroundings } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
@@ -157,49 +157,3 @@ export const stream = <E, R>(
       })
     )
   )
-
-// ───────────────────────── Recordings
-
-type Batches = Pull.Pull<Arr.NonEmptyReadonlyArray<AgentEvent>, RunFailed>
-
-export class Recording implements Reader {
-  private readonly kept: Array<AgentEvent> = []
-  private ended: Exit.Exit<void, RunFailed> | undefined
-  /** Opens with the next events; made by a reader that waits for them. */
-  private more: Latch.Latch | undefined
-  readonly room = Effect.void
-
-  add(events: ReadonlyArray<AgentEvent>): void {
-    for (const event of events) this.kept.push(event)
-    this.wake()
-  }
-
-  end(exit: Exit.Exit<void, RunFailed>): void {
-    this.ended = exit
-    this.wake()
-  }
-
-  private wake(): void {
-    const { more } = this
-    this.more = undefined
-    more?.openUnsafe()
-  }
-
-  /** All events: those that are kept, and then each that comes. */
-  get events(): Stream.Stream<AgentEvent, RunFailed> {
-    return opened(() =>
-      Effect.sync(() => {
-        let read = 0
-        const pull: Batches = Effect.suspend(() => {
-          const next = this.kept.slice(read)
-          read = this.kept.length
-          if (Arr.isReadonlyArrayNonEmpty(next)) return Effect.succeed(next)
-          if (this.ended !== undefined) return finished(this.ended)
-          this.more ??= Latch.makeUnsafe(false)
-          return Effect.andThen(this.more.await, pull)
-        })
-        return pull
-      })
-    )
-  }
-}

@@ -43,7 +43,7 @@ const isHeld = ({ control }: Run): boolean => control.paused !== undefined && !c
 const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
   while (isHeld(run)) {
     run.emit({ _tag: "RunPaused", ...run.control.paused })
-    yield* run.delivered
+    yield* run.mailbox.delivered
     while (isHeld(run)) yield* run.control.runnable
     if (run.control.stop !== undefined) return
     // The gate before the next turn holds the run.
@@ -56,5 +56,5 @@ const resumed = (run: Run): Effect.Effect<void> =>
   Effect.suspend(() => {
     run.control.isShownPaused = false
     run.emit({ _tag: "RunResumed", ...run.control.resumed })
-    return run.delivered
+    return run.mailbox.delivered
   })

@@ -30,13 +30,13 @@ export const execute = Effect.fnUntraced(function* (
   task: Task
 ): Effect.fn.Return<RunResult, RunFailed> {
   // Children of the fiber of the run: they end with it.
-  for (const service of [run.events.serve, run.announceQueues]) {
+  for (const service of [run.mailbox.serve, run.announceQueues]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
   run.queues.takeChange()
   if (task.interrupted === undefined) begin(run, task)
   else for (const { call, output, turn } of task.interrupted.calls) Limits.recordCall(run, call, output, turn)
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
     Effect.andThen(beforeExecution(run, task), work(run, task, deadline)).pipe(
@@ -131,7 +131,7 @@ const retrying = (
     if (delay === undefined) return yield* error
     output?.repeat()
     run.emit({ _tag: "RunRetry", attempt: retry.attempt, delayMs: Duration.toMillis(delay), error })
-    yield* run.delivered
+    yield* run.mailbox.delivered
     yield* run.attempt(Effect.sleep(delay))
     return undefined
   })

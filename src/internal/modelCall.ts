@@ -50,7 +50,7 @@ export const ask = Effect.fnUntraced(function* (
   }
   const message = reply.close(exit)
   const durationMs = reply.request && run.elapsed - reply.askedAt
-  yield* run.delivered
+  yield* run.mailbox.delivered
   if (durationMs !== undefined) announceEnd(reply, { message, durationMs, exit })
   const isBad = message.stopReason === "error" || message.stopReason === "aborted"
   return {
@@ -181,7 +181,7 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
       messageCount: messages.length,
       options: PublishedOptions.ofCall(options)
     })
-    yield* run.delivered
+    yield* run.mailbox.delivered
   }
   const { emptyResponse } = run.options
   yield* stream(reply, request)

@@ -67,6 +67,8 @@ export class Queues {
   modes: QueueModes
   /** Open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
+  /** Whether `changed` is open. */
+  hasChanged = false
   /** Opened by the next message, which puts another one in its place. */
   arrival = Latch.makeUnsafe(false)
 
@@ -117,6 +119,7 @@ export class Queues {
 
   /** The sizes, if they have changed since the last call. */
   takeChange(): Sizes | undefined {
+    this.hasChanged = false
     return this.changed.closeUnsafe() ? this.sizes : undefined
   }
 
@@ -128,7 +131,9 @@ export class Queues {
     const before = this.sizes
     this.queued = queued
     const { followUp, steering } = this.sizes
-    if (steering !== before.steering || followUp !== before.followUp) this.changed.openUnsafe()
+    if (steering === before.steering && followUp === before.followUp) return
+    this.hasChanged = true
+    this.changed.openUnsafe()
   }
 }
 
@@ -143,13 +148,13 @@ export const deliver = Effect.fnUntraced(function* (
   if (pollFirst && wasStopped(run)) run.addBefore(run.queues.drain("steering", "all"))
   if (run.background !== undefined) run.background.report()
   run.deliverPending()
-  yield* run.delivered
+  yield* run.mailbox.delivered
   if (!pollFirst) return
   yield* run.interruptible
   yield* takeSteering(run, "start")
   yield* run.interruptible
   run.deliverPending()
-  yield* run.delivered
+  yield* run.mailbox.delivered
 })
 
 /** Whether the conversation ends in the middle of a run that ended. */

@@ -187,7 +187,7 @@ export class Reply {
         take(event)
       }
     }
-    const published = deltas.length === 0 ? Effect.void : this.run.events.deltas(this.id, deltas)
+    const published = deltas.length === 0 ? Effect.void : this.run.mailbox.deltas(this.id, deltas)
     const reason = this.size.problem
     if (reason === undefined) return published
     return Effect.andThen(published, new ProviderError({ provider: this.provider, reason }))

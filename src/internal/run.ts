@@ -9,12 +9,12 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type AgentEvent, areDeltas, type Body, type OpenAnswer } from "../AgentEvent.ts"
+import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
 import type { Compactions } from "./compactions.ts"
 import * as ContextManager from "../ContextManager.ts"
-import type { Audience } from "./delivery.ts"
-import { callersOf, Events } from "./events.ts"
+import type { Audience } from "./mailbox.ts"
+import { callersOf, Mailbox } from "./mailbox.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { RunHooks } from "./hookCalls.ts"
@@ -75,7 +75,7 @@ export class Run {
   readonly queues: Queues
   /** The compactions of the conversation, those of earlier runs included. */
   readonly compactions: Compactions
-  readonly events: Events
+  readonly mailbox: Mailbox
   /** The run whose tool call this one belongs to, so that its usage counts there too; absent for any other run. */
   readonly parent: Run | undefined
   /** Its requests to a person. */
@@ -135,21 +135,19 @@ export class Run {
     this.guard = Context.get(context, ModelGuard)
     this.hooks = new RunHooks(this)
     this.parent = audience.parent
-    const reader = this.parent?.events.relay ?? audience.reader
+    const reader = this.parent?.mailbox.relay ?? audience.reader
     this.waiting = new Waiting(task, Context.get(context, Outer), context, this.parent)
-    this.events = new Events(this, callersOf(Context.getOption(context, Tool.ToolContext)), {
-      ...audience,
-      reader,
-      observe: (events) => {
-        if (!areDeltas(events)) {
-          this.report = events.reduce(Report.fold, this.report)
-          this.tracePhase?.(events)
-        }
-        audience.observe(events)
+    const observe: Audience["observe"] = (events, areDeltas) => {
+      if (!areDeltas) {
+        for (const event of events) this.report = Report.fold(this.report, event)
+        this.tracePhase?.(events)
       }
-    })
+      audience.observe(events, areDeltas)
+    }
+    const callers = callersOf(Context.getOption(context, Tool.ToolContext))
+    this.mailbox = new Mailbox(this, callers, { ...audience, reader, observe })
     this.journal = audience.journal
-    this.parent?.control.enter(this.control, this.events.path?.at(-1)?.toolCallId)
+    this.parent?.control.enter(this.control, this.mailbox.path?.at(-1)?.toolCallId)
     this.budget = new Limits.Budget(task.options.limits, Context.get(context, Outer)?.budget)
     this.queues = task.queues
     this.compactions = task.compactions
@@ -186,10 +184,16 @@ export class Run {
     this.tracePhase = tracePhase
   }
 
-  /** Publishes events. Subscribers may receive them later: await `delivered` where that matters. */
+  /** Publishes events. Subscribers may receive them later: await `delivered` of the mailbox where that matters. */
   emit(...bodies: ReadonlyArray<Body>): void {
-    this.emitQueueUpdate()
-    this.events.emit(...bodies)
+    if (this.queues.hasChanged) this.emitQueueUpdate()
+    this.mailbox.post(bodies)
+  }
+
+  /** Publishes an event of a call that an earlier turn made. */
+  emitIn(turn: number, body: Body): void {
+    if (this.queues.hasChanged) this.emitQueueUpdate()
+    this.mailbox.post([body], turn)
   }
 
   /** Publishes the last event of the run. */
@@ -200,7 +204,7 @@ export class Run {
 
   private emitQueueUpdate(): void {
     const sizes = this.isOver ? undefined : this.queues.takeChange()
-    if (sizes !== undefined) this.events.emit({ _tag: "QueueUpdate", ...sizes })
+    if (sizes !== undefined) this.mailbox.post([{ _tag: "QueueUpdate", ...sizes }])
   }
 
   /** Publishes the sizes of the queues when they change: once for all changes that one step makes. */
@@ -212,15 +216,10 @@ export class Run {
     )
   }
 
-  /** Waits until subscribers have received all events so far. */
-  get delivered(): Effect.Effect<void> {
-    return this.events.delivered
-  }
-
   beginTurn(): void {
     this.turn++
     this.spent.beginTurn()
-    this.events.turn = this.turn
+    this.mailbox.turn = this.turn
     this.emit({ _tag: "TurnStart" })
   }
 

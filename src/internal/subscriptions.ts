@@ -12,7 +12,7 @@ import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { Subscriber } from "./delivery.ts"
+import type { Subscriber } from "./mailbox.ts"
 
 /** How many events a reader of `events` may be behind before it loses the oldest. */
 const eventBuffer = 1024
@@ -40,7 +40,8 @@ type Listener<E, R> = (event: AgentEvent) => Effect.Effect<void, E, R>
 
 export class Subscriptions {
   subscribers: ReadonlyArray<Subscriber> = []
-  private readonly readers = new Set<Queue.Queue<AgentEvent, Cause.Done>>()
+  /** Those of `events`. */
+  readonly readers = new Set<Queue.Queue<AgentEvent, Cause.Done>>()
   /** Of the agent. */
   private readonly scope: Scope.Scope
   private isClosed = false

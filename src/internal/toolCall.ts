@@ -47,7 +47,7 @@ export const preflight = Effect.fnUntraced(function* (
     params: call.params ?? {},
     ...(label === undefined ? {} : { label })
   })
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const known = notToBeLookedAt(batch) ?? (batch.isLost(call) ? LostCall.look(batch, call) : undefined)
   const decision = known ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
   if (decision._tag !== "Outcome") return decision
@@ -160,8 +160,8 @@ export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked
   const { id: toolCallId, name: toolName } = call
   const invoked = { _tag: "ToolInvoked" as const, toolCallId, toolName, params: input, modified, approved }
   if (batch.beside === undefined) run.emit(invoked)
-  else run.events.emitIn(batch.beside.turn, invoked)
-  yield* run.delivered
+  else run.emitIn(batch.beside.turn, invoked)
+  yield* run.mailbox.delivered
   const startedAt = run.elapsed
   let outcome = yield* executeOnce(batch, prepared, answer)
   for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++)
@@ -262,7 +262,7 @@ const execute = Effect.fnUntraced(function* (
       const partial = Output.plain(Output.isOutput(given) ? given : Output.render(given), tool)
       if (batch.beside !== undefined) batch.beside.partial = partial
       const { id: toolCallId, name: toolName } = call
-      return run.events.progress({ _tag: "ToolExecutionProgress", toolCallId, toolName, partial })
+      return run.mailbox.progress({ _tag: "ToolExecutionProgress", toolCallId, toolName, partial })
     })
   const context = contextOf(batch, call, progress, answer)
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
@@ -293,12 +293,12 @@ const contextOf = (
   progress: Tool.ToolContext["Service"]["progress"],
   answer: Schema.Json | undefined
 ): Tool.ToolContext["Service"] => {
-  const { asked, events, id, provider, turn } = batch.run
+  const { asked, id, mailbox, provider, turn } = batch.run
   return {
     toolCallId: call.id,
     idempotencyKey: Output.idempotencyKey(batch.message, call),
     runId: id,
-    ...(events.path === undefined ? {} : { path: events.path }),
+    ...(mailbox.path === undefined ? {} : { path: mailbox.path }),
     turn: batch.beside?.turn ?? turn,
     ...(answer === undefined ? {} : { answer }),
     ask: (question) => Consent.askMidCall(batch, call, question),

@@ -34,7 +34,7 @@ export const run = Effect.fnUntraced(function* (
   prepare: Effect.Effect<void, FailureReason>
 ): Effect.fn.Return<Turn, FailureReason> {
   run.beginTurn()
-  yield* run.delivered
+  yield* run.mailbox.delivered
   const asked = yield* ModelCall.ask(run, Effect.andThen(prepare, Request.make(run)))
   const { message } = asked
   const reviewed = Exit.isSuccess(asked.exit) ? yield* Effect.exit(review(run, asked)) : asked.exit
@@ -52,7 +52,7 @@ export const resume = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Turn, FailureReason> {
   const { message } = open
   run.beginTurn()
-  yield* run.delivered
+  yield* run.mailbox.delivered
   yield* Request.offer(run)
   const asked = { message, durationMs: 0, exit: Exit.void }
   const reviewed = begun?.isReviewed === false ? yield* Effect.exit(review(run, asked)) : Exit.void
@@ -85,7 +85,7 @@ const end = Effect.fnUntraced(function* (
   // Calls that wait belong to the agent that made them.
   if (isSuspended) run.team.forget()
   else run.handOver()
-  yield* run.delivered
+  yield* run.mailbox.delivered
   return yield* Effect.as(exit, { message, toolResults, isTerminated, isSuspended })
 })
 

@@ -94,7 +94,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "reach subscribers before the person who is asked at once",
     without: "the request is published before the wait",
     file: "src/internal/consent.ts",
-    from: "  run.emit(event)\n  yield* run.delivered\n  if",
+    from: "  run.emit(event)\n  yield* run.mailbox.delivered\n  if",
     to: "  run.emit(event)\n  if",
     test: "test/behaviour/Requests.test.ts"
   },

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import { Handoff } from "../src/internal/handoff.ts"
+import { Handoff } from "../src/internal/reader.ts"
 
 /** Adds a batch and waits for room. */
 const offer = (handoff: Handoff<number>, batch: ReadonlyArray<number>): Effect.Effect<void> =>

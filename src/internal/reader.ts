@@ -1,7 +1,7 @@
 /**
- * Hands arrays of events from the fiber of a run to the fiber of its reader.
+ * The reader of the events of one run: the stream of a caller, or the handle of a run that was started.
  *
- * This is the path of a delta, written for speed: a waiting reader continues in a microtask, as soon as the writer waits
+ * `Handoff` is the path of a delta, written for speed: a waiting reader continues in a microtask, as soon as the writer waits
  * for something, so that all that the writer adds in one step arrives in one array. A `Queue` wakes its reader by a
  * scheduled task; measured on single deltas, that takes 5.2 microseconds a delta, and this takes 4.0.
  */
@@ -14,9 +14,25 @@ import * as Latch from "effect/Latch"
 import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { RunFailed } from "../RunFailed.ts"
 
 type Batch<A> = Arr.NonEmptyReadonlyArray<A>
 type Resume<A, E> = (next: Pull.Pull<Batch<A>, E>) => void
+
+/** The one reader of a run's stream. */
+export interface Reader {
+  readonly add: (events: ReadonlyArray<AgentEvent>) => void
+  /** Waits while the reader is too far behind. */
+  readonly room: Effect.Effect<void>
+  /** Waits until the subscribers behind the reader have received all events. Default: there are none. */
+  readonly received?: Effect.Effect<void>
+  /** Ends the stream after all events. */
+  readonly end: (exit: Exit.Exit<void, RunFailed>) => void
+}
+
+/** The reader of a run that has none. */
+export const noReader: Reader = { add: () => {}, room: Effect.void, end: () => {} }
 
 /** Never pushed to. */
 const none: Array<never> = []
@@ -111,3 +127,46 @@ export const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | 
 export const opened = <A, E, E2, R>(
   open: (scope: Scope.Scope) => Effect.Effect<Pull.Pull<Batch<A>, E>, E2, R>
 ): Stream.Stream<A, E | E2, R> => Stream.fromChannel(Channel.fromTransform((_, scope) => open(scope)))
+
+/** Keeps all events of a run, for readers that begin with the first. */
+export class Recording implements Reader {
+  private readonly kept: Array<AgentEvent> = []
+  private ended: Exit.Exit<void, RunFailed> | undefined
+  /** Opens with the next events; made by a reader that waits for them. */
+  private more: Latch.Latch | undefined
+  readonly room = Effect.void
+
+  add(events: ReadonlyArray<AgentEvent>): void {
+    for (const event of events) this.kept.push(event)
+    this.wake()
+  }
+
+  end(exit: Exit.Exit<void, RunFailed>): void {
+    this.ended = exit
+    this.wake()
+  }
+
+  private wake(): void {
+    const { more } = this
+    this.more = undefined
+    more?.openUnsafe()
+  }
+
+  /** All events: those that are kept, and then each that comes. */
+  get events(): Stream.Stream<AgentEvent, RunFailed> {
+    return opened(() =>
+      Effect.sync(() => {
+        let read = 0
+        const pull: Pull.Pull<Batch<AgentEvent>, RunFailed> = Effect.suspend(() => {
+          const next = this.kept.slice(read)
+          read = this.kept.length
+          if (Arr.isReadonlyArrayNonEmpty(next)) return Effect.succeed(next)
+          if (this.ended !== undefined) return finished(this.ended)
+          this.more ??= Latch.makeUnsafe(false)
+          return Effect.andThen(this.more.await, pull)
+        })
+        return pull
+      })
+    )
+  }
+}
