@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|compactions|journal|mailbox|reader|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|journal|mailbox|reader|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.

@@ -78,8 +78,9 @@ export class Deadline {
 
   /** Goes by the options as they are now. */
   readonly set: Effect.Effect<void> = Effect.suspend(() => {
-    const { limits } = this.run.options
-    this.run.budget.bound(limits)
+    const { options, spent } = this.run
+    const { limits } = options
+    if (limits !== spent.limits || spent.outer !== undefined) spent.bound(limits)
     const time = limits?.executionTime
     if (time === this.time) return Effect.void
     this.time = time
@@ -101,10 +102,10 @@ export const check = Effect.fnUntraced(function* (run: Run) {
   const { executionTime: time, maxContextSize: max } = run.options.limits ?? {}
   if (time !== undefined && run.waiting.stopwatch.elapsed >= Duration.toMillis(time))
     return yield* outOfTime(run)
-  if (run.budget.isBounded) {
-    const spent = run.budget.exceeded
+  if (run.spent.isBounded) {
+    const spent = run.spent.exceeded
     if (spent !== undefined) return yield* spent
-    const unpriced = run.budget.takeUnpriced()
+    const unpriced = run.spent.takeUnpriced()
     if (unpriced.length > 0) yield* Effect.logWarning(costUnknown(unpriced))
   }
   if (max !== undefined) yield* checkContextSize(run, max)
@@ -307,7 +308,7 @@ export interface Entry {
 }
 
 /** The sum of all answers so far. */
-interface Spent {
+interface Counted {
   readonly total: number
   readonly cost: number | undefined
   readonly estimated: number
@@ -315,19 +316,44 @@ interface Spent {
 
 export const nothing: Entry = { usage: Usage.zero }
 
-export class Budget {
-  private limits: Limits | undefined
+/** Members of events: `childUsage` is absent where no run inside has spent anything. */
+interface Sum {
+  readonly usage: Usage.Usage
+  readonly childUsage?: Usage.Usage
+}
+
+const noSpending: Sum = { usage: Usage.zero }
+
+const plus = ({ childUsage, usage }: Sum, spent: Usage.Usage, isInside: boolean): Sum => {
+  const inside = isInside ? Usage.add(childUsage ?? Usage.zero, spent) : childUsage
+  return { usage: Usage.add(usage, spent), ...(inside === undefined ? {} : { childUsage: inside }) }
+}
+
+/** The spending of a run, for events, and for its limits: these count estimates too, of answers without figures. */
+export class Spending {
+  limits: Limits | undefined
   /** Whether there is any limit on what is spent. */
   isBounded = false
-  /** That of the run this one is inside of. */
-  private readonly outer: Budget | undefined
-  private spent: Spent = { total: 0, cost: undefined, estimated: 0 }
+  /** That of the run this one is inside of, which bounds this one too. */
+  readonly outer: Spending | undefined
+  /** That of the run that this one belongs to, whose events count this one too. */
+  private readonly parent: Spending | undefined
+  /** For the limits. */
+  private counted: Counted = { total: 0, cost: undefined, estimated: 0 }
   /** The models that spent tokens at no known price. */
   private readonly unpriced = new Set<string>()
   private isWarned = false
+  /** Of the run. */
+  total = noSpending
+  /** Of this turn, retracted answers included. */
+  turn = noSpending
+  /** Of the next turn, before it begins: an interrupted run has begun it, or calls that continue between turns have spent it. */
+  private begun = noSpending
+  private isBetweenTurns = false
 
-  constructor(limits: Limits | undefined, outer: Budget | undefined) {
+  constructor(limits: Limits | undefined, outer: Spending | undefined, parent: Spending | undefined) {
     this.outer = outer
+    this.parent = parent
     this.bound(limits)
   }
 
@@ -347,14 +373,14 @@ export class Budget {
 
   /** Puts what is known of an answer now in place of what was known of it before. */
   replace(before: Entry, now: Entry): void {
-    const { cost, estimated, total } = this.spent
+    const { cost, estimated, total } = this.counted
     const prices = this.limits?.prices
     // A run inside of this one may have no prices.
     const known = priced(now.usage, prices, undefined)
     const replaced = before === nothing ? before.usage : priced(before.usage, prices, undefined)
     if (known.cost === undefined && known.total > 0) this.unpriced.add(now.model ?? "the model")
     const isUnpriced = known.cost === undefined && replaced.cost === undefined
-    this.spent = {
+    this.counted = {
       total: total + known.total - replaced.total,
       cost: isUnpriced ? cost : (cost ?? 0) + (known.cost ?? 0) - (replaced.cost ?? 0),
       estimated: estimated + (now.usage.estimated ?? 0) - (before.usage.estimated ?? 0)
@@ -362,23 +388,58 @@ export class Budget {
     this.outer?.replace(before, now)
   }
 
-  /** Continues from what an interrupted run has spent. The runs around it have counted that. */
-  restore(usage: Usage.Usage): void {
-    const { cost, estimated = 0, total } = priced(usage, this.limits?.prices, undefined)
-    this.spent = { total, cost, estimated }
-  }
-
   /** The first limit that is reached, from the inside out. */
   get exceeded(): LimitExceeded | undefined {
     if (!this.isBounded) return undefined
     const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits ?? {}
-    const { cost = 0, total } = this.spent
+    const { cost = 0, total } = this.counted
     if (total >= maxTotalTokens) return this.reached("maxTotalTokens", total, maxTotalTokens)
     return cost >= maxCost ? this.reached("maxCost", cost, maxCost) : this.outer?.exceeded
   }
 
   private reached(limit: "maxTotalTokens" | "maxCost", value: number, max: number): LimitExceeded {
-    return new LimitExceeded({ limit, value, max, ...(this.spent.estimated > 0 ? { estimated: true } : {}) })
+    return new LimitExceeded({
+      limit,
+      value,
+      max,
+      ...(this.counted.estimated > 0 ? { estimated: true } : {})
+    })
+  }
+
+  beginTurn(): void {
+    this.turn = this.begun
+    this.begun = noSpending
+    this.isBetweenTurns = false
+  }
+
+  endTurn(): void {
+    this.isBetweenTurns = true
+  }
+
+  /** Continues from what an interrupted run has spent. The runs around it have counted that. */
+  restore(sum: Sum, turn: Sum = noSpending): void {
+    this.total = sum
+    this.begun = turn
+    const { cost, estimated = 0, total } = priced(sum.usage, this.limits?.prices, undefined)
+    this.counted = { total, cost, estimated }
+  }
+
+  /** Adds what a model call of this run has spent; to its turn too, unless that did not use it. */
+  add(spent: Usage.Usage | undefined, isOfTurn = true): void {
+    if (spent === undefined) return
+    this.total = plus(this.total, spent, false)
+    if (isOfTurn) this.turn = plus(this.turn, spent, false)
+    this.parent?.addInside(spent)
+  }
+
+  /** Adds what a run inside, or a tool itself, has spent. */
+  addInside(spent: Usage.Usage): void {
+    // The run inside may know no prices.
+    const counted = priced(spent, this.limits?.prices, undefined)
+    this.total = plus(this.total, counted, true)
+    if (this.isBetweenTurns) this.begun = plus(this.begun, counted, true)
+    else this.turn = plus(this.turn, counted, true)
+    this.parent?.addInside(spent)
   }
 }
 
@@ -449,70 +510,3 @@ const lengthOfBlock = (block: ModelMessage["content"][number]): number => {
 
 const lengthOfMessage = memoize(({ content }: ModelMessage) => lengthOf(content))
 const lengthOfJson = memoize((value: object) => JSON.stringify(value).length)
-
-// ───────────────────────── The spending of a run
-
-/** Members of events: `childUsage` is absent where no run inside has spent anything. */
-interface Sum {
-  readonly usage: Usage.Usage
-  readonly childUsage?: Usage.Usage
-}
-
-const noSpending: Sum = { usage: Usage.zero }
-
-const plus = ({ childUsage, usage }: Sum, spent: Usage.Usage, isInside: boolean): Sum => {
-  const inside = isInside ? Usage.add(childUsage ?? Usage.zero, spent) : childUsage
-  return { usage: Usage.add(usage, spent), ...(inside === undefined ? {} : { childUsage: inside }) }
-}
-
-export class Tally {
-  /** Of the run. */
-  total = noSpending
-  /** Of this turn, retracted answers included. */
-  turn = noSpending
-  /** Of the next turn, before it begins: an interrupted run has begun it, or calls that continue between turns have spent it. */
-  private begun = noSpending
-  private isBetweenTurns = false
-  private readonly limits: () => Limits | undefined
-  /** Of the run that this one belongs to. */
-  private readonly outer: Tally | undefined
-
-  constructor(limits: () => Limits | undefined, outer: Tally | undefined) {
-    this.limits = limits
-    this.outer = outer
-  }
-
-  beginTurn(): void {
-    this.turn = this.begun
-    this.begun = noSpending
-    this.isBetweenTurns = false
-  }
-
-  endTurn(): void {
-    this.isBetweenTurns = true
-  }
-
-  /** Continues from what an interrupted run has spent. The runs around it have counted that. */
-  restore(total: Sum, turn: Sum = noSpending): void {
-    this.total = total
-    this.begun = turn
-  }
-
-  /** Adds what a model call of this run has spent; to its turn too, unless that did not use it. */
-  add(spent: Usage.Usage | undefined, isOfTurn = true): void {
-    if (spent === undefined) return
-    this.total = plus(this.total, spent, false)
-    if (isOfTurn) this.turn = plus(this.turn, spent, false)
-    this.outer?.addInside(spent)
-  }
-
-  /** Adds what a run inside, or a tool itself, has spent. */
-  addInside(spent: Usage.Usage): void {
-    // The run inside may know no prices.
-    const counted = priced(spent, this.limits()?.prices, undefined)
-    this.total = plus(this.total, counted, true)
-    if (this.isBetweenTurns) this.begun = plus(this.begun, counted, true)
-    else this.turn = plus(this.turn, counted, true)
-    this.outer?.addInside(spent)
-  }
-}

@@ -205,7 +205,7 @@ const again = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest, 
   const { run } = reply
   run.spent.add(reply.reply.finish?.usage)
   reply.retract()
-  const spent = run.budget.exceeded
+  const spent = run.spent.exceeded
   if (spent !== undefined) return yield* spent
   if (delay !== undefined) yield* run.attempt(Effect.sleep(delay))
   yield* stream(reply, request)
@@ -259,6 +259,6 @@ const streamed = (reply: Reply, request: ModelRequest) => {
     () => (reply.reply.finish === undefined ? Effect.fail(Silence.truncated(reply.provider)) : reply.settle)
   )
   // An estimate of what is spent needs the price before the answer begins.
-  const priced = run.budget.isBounded ? Effect.andThen(reply.findPrice, streaming) : streaming
+  const priced = run.spent.isBounded ? Effect.andThen(reply.findPrice, streaming) : streaming
   return Spans.modelCall(run, request, reply, run.attempt(priced))
 }

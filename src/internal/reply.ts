@@ -87,7 +87,7 @@ export class Reply {
     events: ReadonlyArray<ModelEvent.ModelEvent>
   ): Effect.Effect<void, Failure.LimitExceeded | ProviderError> {
     if (this.isClosed) return Effect.void
-    if (this.run.budget.isBounded || events.some(isAboutCall)) {
+    if (this.run.spent.isBounded || events.some(isAboutCall)) {
       return Effect.forEach(events, (event) => this.receiveOne(event), { discard: true })
     }
     this.begin()
@@ -313,21 +313,21 @@ export class Reply {
   /** Enters an estimate of the answer so far into the budget, and fails when that is more than may be spent. */
   private readonly meter: Effect.Effect<void, Failure.LimitExceeded> = Effect.suspend(() => {
     // The usage of a finished answer is entered when it is closed.
-    if (!this.run.budget.isBounded || this.reply.finish !== undefined) return Effect.void
+    if (!this.run.spent.isBounded || this.reply.finish !== undefined) return Effect.void
     this.enter(Limits.estimate(0, this.reply.content))
-    return this.run.budget.exceeded ?? Effect.void
+    return this.run.spent.exceeded ?? Effect.void
   })
 
   private enter(usage: Usage): void {
     const { model = this.request?.model } = this.reply.start ?? {}
     const entry = { usage: this.priced(usage), model: `${this.provider}/${model}` }
-    this.run.budget.replace(this.entry, entry)
+    this.run.spent.replace(this.entry, entry)
     this.entry = entry
   }
 
   /** Enters the usage of the answer. Later events belong to another answer, and another entry. */
   private enterForGood(): void {
-    const estimated = this.run.budget.isBounded ? this.estimated : undefined
+    const estimated = this.run.spent.isBounded ? this.estimated : undefined
     const usage = Limits.reported(this.reply.finish?.usage) ?? estimated
     if (this.request === undefined || usage === undefined) return
     this.enter(usage)

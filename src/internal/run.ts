@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
-import type { Compactions } from "./compactions.ts"
+import type { Compactions } from "./compact.ts"
 import * as ContextManager from "../ContextManager.ts"
 import type { Audience } from "./mailbox.ts"
 import { callersOf, Mailbox } from "./mailbox.ts"
@@ -82,10 +82,8 @@ export class Run {
   readonly waiting: Waiting
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
-  /** Tokens and cost spent so far, for the limits. */
-  readonly budget: Limits.Budget
-  /** The spending of this run and those inside: figures of providers, and estimates of answers that were broken off. */
-  readonly spent: Limits.Tally
+  /** The spending of this run and those inside, for events and for the limits. */
+  readonly spent: Limits.Spending
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
   /** The retries of turns that fail; absent for a run that fails with the first of them. */
@@ -148,13 +146,13 @@ export class Run {
     this.mailbox = new Mailbox(this, callers, { ...audience, reader, observe })
     this.journal = audience.journal
     this.parent?.control.enter(this.control, this.mailbox.path?.at(-1)?.toolCallId)
-    this.budget = new Limits.Budget(task.options.limits, Context.get(context, Outer)?.budget)
     this.queues = task.queues
     this.compactions = task.compactions
     this.output = task.output
     this.retry = task.retry
     this.options = task.options
-    this.spent = new Limits.Tally(() => this.options.limits, this.parent?.spent)
+    const outer = Context.get(context, Outer)
+    this.spent = new Limits.Spending(task.options.limits, outer?.spent, this.parent?.spent)
     this.asked = { ...this.requestParts, tools: [] }
     this.messages = task.messages
     this.pending = { messages: task.prompts, from: task.promptsFrom }
@@ -168,7 +166,6 @@ export class Run {
     this.toolCalls = toolCalls
     this.report = report
     this.spent.restore(spent, open?.spent)
-    this.budget.restore(spent.usage)
     if (paused === undefined) return
     this.control.pause(paused.reason)
     this.control.isShownPaused = true
@@ -299,7 +296,7 @@ export class Run {
   /** Counts the usage of model calls that a tool made itself. */
   spendInside(usage: Usage): void {
     this.spent.addInside(usage)
-    this.budget.replace(Limits.nothing, { usage })
+    this.spent.replace(Limits.nothing, { usage })
   }
 
   countToolCall(): void {

@@ -1,7 +1,7 @@
 /**
  * The task of a run.
  */
-import type { ByHand, Compactions } from "./compactions.ts"
+import type { ByHand, Compactions } from "./compact.ts"
 import type { Interrupted, OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
 import type { Message } from "../Message.ts"
 import type { Output } from "./output.ts"

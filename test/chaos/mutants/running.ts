@@ -31,7 +31,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "asks no further when the summary has spent what the run may spend",
     without: "a compaction that spends the budget ends the run",
     file: "src/internal/compact.ts",
-    from: "    Effect.tap(() => run.budget.exceeded ?? Effect.void)\n",
+    from: "    Effect.tap(() => run.spent.exceeded ?? Effect.void)\n",
     to: "",
     test: "test/context/compaction.test.ts"
   },
@@ -78,7 +78,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "an answer before a compaction measures nothing",
-    file: "src/internal/compactions.ts",
+    file: "src/internal/compact.ts",
     from: "if (message === undefined || message.id === this.measuredAfter) return undefined",
     to: "if (message === undefined) return undefined",
     test: "test/behaviour/Compaction.test.ts"
@@ -86,7 +86,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is what later runs of the agent start from, until the messages are replaced",
     without: "replaced messages have no compaction",
-    file: "src/internal/compactions.ts",
+    file: "src/internal/compact.ts",
     from: "    this.current = current\n    this.failedAt = undefined",
     to: "    this.failedAt = undefined",
     test: "test/behaviour/Compaction.test.ts"
@@ -94,7 +94,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "restored messages are not measured",
-    file: "src/internal/compactions.ts",
+    file: "src/internal/compact.ts",
     from: "    this.measuredAfter = madeAfter?.id\n",
     to: "",
     test: "test/behaviour/Compaction.test.ts"
@@ -102,7 +102,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "a failed answer measures nothing",
-    file: "src/internal/compactions.ts",
+    file: "src/internal/compact.ts",
     from: "!Transcript.isFailed(message) && ",
     to: "",
     test: "test/behaviour/Compaction.test.ts"
@@ -110,7 +110,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that succeeds, and one that a cancel ended, keep no later one from being tried",
     without: "a compaction that succeeds forgets a failure before it",
-    file: "src/internal/compactions.ts",
+    file: "src/internal/compact.ts",
     from: "{ madeAfter }) }\n    this.failedAt = undefined",
     to: "{ madeAfter }) }",
     test: "test/behaviour/Compaction.test.ts"
@@ -231,7 +231,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "counts the usage of the run inside in the run that calls, and says which part it is",
     without: "the run around counts the usage of a run inside",
     file: "src/internal/limits.ts",
-    from: "    if (isOfTurn) this.turn = plus(this.turn, spent, false)\n    this.outer?.addInside(spent)",
+    from: "    if (isOfTurn) this.turn = plus(this.turn, spent, false)\n    this.parent?.addInside(spent)",
     to: "    if (isOfTurn) this.turn = plus(this.turn, spent, false)",
     test: "test/behaviour/SubAgents.test.ts"
   },
@@ -239,7 +239,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "counts the usage of a run inside of a run inside in both runs around it, at their prices",
     without: "all runs around count the usage of a run inside",
     file: "src/internal/limits.ts",
-    from: "    else this.turn = plus(this.turn, counted, true)\n    this.outer?.addInside(spent)",
+    from: "    else this.turn = plus(this.turn, counted, true)\n    this.parent?.addInside(spent)",
     to: "    else this.turn = plus(this.turn, counted, true)",
     test: "test/behaviour/SubAgents.test.ts"
   },
@@ -255,7 +255,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "counts the usage of a run inside of a run inside in both runs around it, at their prices",
     without: "usage of a run inside has the prices of the run around",
     file: "src/internal/limits.ts",
-    from: "const counted = priced(spent, this.limits()?.prices, undefined)",
+    from: "const counted = priced(spent, this.limits?.prices, undefined)",
     to: "const counted = spent",
     test: "test/behaviour/SubAgents.test.ts"
   },

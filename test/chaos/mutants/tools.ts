@@ -326,7 +326,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "an answer is counted when it is over",
     file: "src/internal/reply.ts",
-    from: "this.run.budget.isBounded || events.some(isAboutCall)",
+    from: "this.run.spent.isBounded || events.some(isAboutCall)",
     to: "events.some(isAboutCall)",
     test: limits
   },
