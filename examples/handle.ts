@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { Agent, AgentEvent, RunResult } from "effect-agent"
+import { Agent, AgentEvent, Run } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 
 const program = Effect.gen(function* () {
@@ -10,7 +10,7 @@ const program = Effect.gen(function* () {
     Stream.runForEach((text) => Effect.sync(() => console.log(text)))
   )
   const { status } = yield* run.result
-  const { report } = yield* RunResult.collect(run.events) // each reader gets all events
+  const { report } = yield* Run.collect(run.events) // each reader gets all events
   console.log(status, report.turns)
 }).pipe(Effect.scoped)
 

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { Agent, Loop, RunFailed, Tool, ToolRegistry } from "effect-agent"
+import { Agent, Loop, Run, Tool, ToolRegistry } from "effect-agent"
 import { OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
 
@@ -17,7 +17,7 @@ const tools: ReadonlyArray<Tool.Runnable> = [logged] // 0.1.0: ReadonlyArray<Too
 export const providers = [OpenAi.layerConfig(), OpenAiCompatible.layerConfig(OpenAiCompatible.presets.openAi)]
 
 // 0.1.0: FailureReason.FailureReason
-const advice = (reason: RunFailed.FailureReason) =>
+const advice = (reason: Run.FailureReason) =>
   reason._tag === "LimitExceeded" ? "raise the limit" : reason.message
 
 const program = Effect.gen(function* () {
@@ -48,4 +48,4 @@ await Effect.runPromise(Effect.provide(program, ScriptedProvider.layer(script)))
 export const again = (history: Loop.History) => Loop.continue(history, { model: "any" })
 // 0.1.0: ToolRegistry.find(tools, name)
 export const find = (name: string) => ToolRegistry.ToolRegistry.use((registry) => registry.get(name))
-export const isLimit = (error: unknown) => error instanceof RunFailed.LimitExceeded // 0.1.0: FailureReason.LimitExceeded
+export const isLimit = (error: unknown) => error instanceof Run.LimitExceeded // 0.1.0: FailureReason.LimitExceeded

@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|RunResult|RunFailed|Transcript)|internal\/(failureReason|eventParts|growing|continuation|limitTable|openTurn|failureText|callSet|jsonText|json|jsonSchema|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|Run|Transcript)|internal\/(failureReason|eventParts|growing|continuation|limitTable|openTurn|failureText|callSet|jsonText|json|jsonSchema|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
   ],
   [
     "services",

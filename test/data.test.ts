@@ -1,15 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Duration, Effect, Schema } from "effect"
-import {
-  AgentEvent,
-  Message,
-  ModelEvent,
-  ProviderError,
-  RunFailed,
-  RunOptions,
-  RunReport,
-  RunResult
-} from "effect-agent"
+import { AgentEvent, Message, ModelEvent, ProviderError, Run, RunOptions, RunReport } from "effect-agent"
 
 /** What goes out as JSON text comes back as the same value. */
 const roundTrips = <S extends Schema.Codec<any, any, never, never>>(name: string, schema: S) =>
@@ -38,8 +29,8 @@ describe("data", () => {
   roundTrips("AgentEvent", AgentEvent.AgentEvent)
   roundTrips("ProviderError", ProviderError.ProviderError)
   roundTrips("RunReport", RunReport.RunReport)
-  roundTrips("RunResult", RunResult.RunResult)
-  roundTrips("RunFailed", RunFailed.RunFailed)
+  roundTrips("RunResult", Run.RunResult)
+  roundTrips("RunFailed", Run.RunFailed)
 
   it.effect("RunOptions survives JSON, durations as milliseconds", () =>
     Effect.gen(function* () {

@@ -4,7 +4,7 @@ import { join } from "node:path"
 
 /** Modules of src whose language is checked. */
 const checked = [
-  "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,RunResult,RunFailed}.ts",
+  "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,Run}.ts",
   "{Transcript,Provider,ContextManager}.ts",
   "{Approval,Hook,HookManager}.ts",
   "{Agent,Loop}.ts",

@@ -4,7 +4,7 @@
 import { RequestError } from "@agentclientprotocol/sdk"
 import * as Effect from "effect/Effect"
 import * as FailureText from "../internal/failureText.ts"
-import type { EventError } from "../RunFailed.ts"
+import type { EventError } from "../Run.ts"
 
 interface Problem {
   readonly _tag: string

@@ -8,7 +8,7 @@ import * as Struct from "effect/Struct"
 import { RunStatus } from "../AgentEvent.ts"
 import * as Approval from "../Approval.ts"
 import * as Message from "../Message.ts"
-import { EventError } from "../RunFailed.ts"
+import { EventError } from "../Run.ts"
 import * as RunOptions from "../RunOptions.ts"
 import { Usage } from "../Usage.ts"
 

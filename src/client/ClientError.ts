@@ -7,8 +7,7 @@ import * as Schema from "effect/Schema"
 import type { InvalidContinuation } from "../internal/continuation.ts"
 import type { InvalidInput } from "../internal/invalidInput.ts"
 import type * as Problem from "../api/Problem.ts"
-import type { RunFailed } from "../RunFailed.ts"
-import { RunResult } from "../RunResult.ts"
+import { type RunFailed, RunResult } from "../Run.ts"
 import { type AgentBusy, type AgentClosed, TaggedError } from "../internal/errors.ts"
 
 /**

@@ -17,7 +17,7 @@ import type * as Problem from "../api/Problem.ts"
 import type * as Approval from "../Approval.ts"
 import type { InvalidContinuation } from "../internal/continuation.ts"
 import type * as Message from "../Message.ts"
-import type { RunResult } from "../RunResult.ts"
+import type { RunResult } from "../Run.ts"
 import type { CannotBegin, NoRun, Refused, RunError } from "./ClientError.ts"
 
 /**

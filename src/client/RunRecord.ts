@@ -9,9 +9,8 @@ import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Approval from "../Approval.ts"
 import { type EventError, FailureReason } from "../internal/failureReason.ts"
 import * as Message from "../Message.ts"
-import { RunFailed } from "../RunFailed.ts"
+import { RunFailed, type RunResult } from "../Run.ts"
 import * as RunReport from "../RunReport.ts"
-import type { RunResult } from "../RunResult.ts"
 import { RunDied, type RunError, ServerUnreachable } from "./ClientError.ts"
 
 const isReason = Schema.is(FailureReason)

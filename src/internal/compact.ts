@@ -19,7 +19,7 @@ import { type Assistant, makeId, type Message, type MessageId } from "../Message
 import { Provider } from "../Provider.ts"
 import { errorOf } from "./reply.ts"
 import type { Run } from "./run.ts"
-import { RunFailed } from "../RunFailed.ts"
+import { RunFailed } from "../Run.ts"
 import * as Transcript from "../Transcript.ts"
 import type { Usage } from "../Usage.ts"
 

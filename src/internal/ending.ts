@@ -14,8 +14,7 @@ import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import type { Run } from "./run.ts"
 import { hide, strip } from "./errors.ts"
-import { RunFailed } from "../RunFailed.ts"
-import type { RunResult } from "../RunResult.ts"
+import { RunFailed, type RunResult } from "../Run.ts"
 import { attempt } from "./interruption.ts"
 
 /** How a run ended. */

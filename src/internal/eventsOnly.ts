@@ -10,7 +10,7 @@ import { InvalidContinuation } from "./continuation.ts"
 import { defect, type EventError } from "./failureReason.ts"
 import { InvalidInput } from "./invalidInput.ts"
 import { makeRunId } from "./run.ts"
-import { RunFailed } from "../RunFailed.ts"
+import { RunFailed } from "../Run.ts"
 import { AgentBusy, AgentClosed } from "./errors.ts"
 import * as Usage from "../Usage.ts"
 

@@ -248,12 +248,12 @@ export class CompactionFailed extends TaggedError<CompactionFailed>()("Compactio
  * **Example** (Describing a reason)
  *
  * ```ts
- * import { RunFailed } from "effect-agent"
+ * import { Run } from "effect-agent"
  *
- * const describe = (reason: RunFailed.FailureReason): string =>
+ * const describe = (reason: Run.FailureReason): string =>
  *   reason._tag === "LimitExceeded" ? `${reason.limit} of ${reason.max}` : reason.message
  *
- * console.log(describe(new RunFailed.LimitExceeded({ limit: "maxTurns", value: 10, max: 10 })))
+ * console.log(describe(new Run.LimitExceeded({ limit: "maxTurns", value: 10, max: 10 })))
  * // => maxTurns of 10
  * ```
  *

@@ -15,7 +15,7 @@ import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { RunFailed } from "../RunFailed.ts"
+import type { RunFailed } from "../Run.ts"
 
 type Batch<A> = Arr.NonEmptyReadonlyArray<A>
 type Resume<A, E> = (next: Pull.Pull<Batch<A>, E>) => void

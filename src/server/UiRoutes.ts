@@ -21,7 +21,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AiSdkUi } from "../ai-sdk-ui/index.ts"
-import type { EventError } from "../RunFailed.ts"
+import type { EventError } from "../Run.ts"
 import * as AgUiRoutes from "./AgUiRoutes.ts"
 import * as ChatRoutes from "./ChatRoutes.ts"
 import * as Chats from "./Chats.ts"

@@ -8,7 +8,7 @@ import {
   Message,
   Prices,
   ProviderError,
-  RunFailed,
+  Run,
   ToolRegistry,
   Transcript,
   Usage
@@ -515,7 +515,7 @@ describe("Compaction", () => {
           Effect.provide(manager(["manual"], Effect.fail("no luck")).layer)
         )
         const unluck = yield* Effect.flip(unlucky.agent.compact())
-        assert.instanceOf(unluck, RunFailed.RunFailed)
+        assert.instanceOf(unluck, Run.RunFailed)
         assert.deepStrictEqual(compactions(unlucky.events), ["manual start", "manual failed"])
         assert.deepStrictEqual(Invariants.broken(unlucky.events), [])
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { RunFailed, RunOptions } from "effect-agent"
+import { Run, RunOptions } from "effect-agent"
 import * as LimitTable from "../../src/internal/limitTable.ts"
 import * as Narrowing from "../../src/server/Narrowing.ts"
 
@@ -13,8 +13,8 @@ describe("the table of limits", () => {
   })
 
   it("names each bound in LimitExceeded by its option, and reads the name that it had before", () => {
-    const decode = Schema.decodeUnknownSync(RunFailed.LimitExceeded)
-    const encode = Schema.encodeSync(RunFailed.LimitExceeded)
+    const decode = Schema.decodeUnknownSync(Run.LimitExceeded)
+    const encode = Schema.encodeSync(Run.LimitExceeded)
     for (const [name, { formerly = name }] of bounds) {
       for (const stored of [name, formerly]) {
         const read = decode({ _tag: "LimitExceeded", limit: stored, value: 2, max: 1 })

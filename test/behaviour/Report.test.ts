@@ -1,15 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Option, Schema } from "effect"
-import {
-  Hook,
-  Message,
-  ProviderError,
-  RunFailed,
-  type RunOptions,
-  RunReport,
-  RunResult,
-  Tool
-} from "effect-agent"
+import { Hook, Message, ProviderError, Run, type RunOptions, RunReport, Tool } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { agent, echo, failing, failureOf, gated, play, range, say, sleeper } from "./play.ts"
@@ -447,14 +438,14 @@ describe("Report", () => {
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done, call("a")], { tools: [say("a")] })
       const result = yield* script.agent.prompt("hi")
-      const codec = Schema.toCodecJson(RunResult.RunResult)
+      const codec = Schema.toCodecJson(Run.RunResult)
       const encoded: unknown = yield* Schema.encodeEffect(codec)(result)
       assert.deepStrictEqual(
         yield* Schema.decodeUnknownEffect(codec)(JSON.parse(JSON.stringify(encoded))),
         result
       )
       const failure = failureOf(yield* Effect.exit(script.agent.prompt("hi", { limits: { maxTurns: 1 } })))
-      const failures = Schema.toCodecJson(RunFailed.RunFailed)
+      const failures = Schema.toCodecJson(Run.RunFailed)
       if (failure === undefined) return assert.fail("the run did not fail")
       const wire: unknown = yield* Schema.encodeEffect(failures)(failure)
       const decoded = yield* Schema.decodeUnknownEffect(failures)(JSON.parse(JSON.stringify(wire)))

@@ -3,7 +3,7 @@ import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Schema, S
 import { Tracer } from "effect"
 import { Agent, AgentEvent, Hook, HookManager, Loop, Message, ModelEvent, Provider } from "effect-agent"
 import { Credentials } from "effect-agent/providers"
-import { ProviderError, RunResult, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { ProviderError, Run, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
 import { agent, failing, gated, ofTag, outcomes, play, range, reasonOf, resultTexts } from "./play.ts"
@@ -939,7 +939,7 @@ describe("Run", () => {
       assert.strictEqual(result.text, "done")
       const failed = yield* Effect.flip(script.agent.prompt("again"))
       assert.strictEqual(failed._tag === "RunFailed" ? failed.result.text : undefined, "")
-      const codec = Schema.fromJsonString(Schema.toCodecJson(RunResult.RunResult))
+      const codec = Schema.fromJsonString(Schema.toCodecJson(Run.RunResult))
       assert.include(yield* Schema.encodeEffect(codec)(result), '"text":"done"')
     })
   )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
-import { Agent, AgentEvent, Loop, Message, ProviderError, RunResult, Tool, ToolRegistry } from "effect-agent"
+import { Agent, AgentEvent, Loop, Message, ProviderError, Run, Tool, ToolRegistry } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { ScriptedProvider } from "effect-agent/testing"
 
@@ -61,7 +61,7 @@ describe("the handle of a run", () => {
       )
       assert.strictEqual(error._tag, "RunFailed")
       assert.deepStrictEqual(tags(seen.slice(-2)), ["RunError", "RunEnd"])
-      assert.strictEqual(yield* Effect.flip(RunResult.collect(run.events)), error)
+      assert.strictEqual(yield* Effect.flip(Run.collect(run.events)), error)
     })
   )
 
@@ -128,7 +128,7 @@ describe("helpers for streams of events", () => {
       )
       const run = yield* agent.start("hi")
       const result = yield* run.result
-      const collected = yield* RunResult.collect(run.events)
+      const collected = yield* Run.collect(run.events)
       assert.deepStrictEqual(collected.messages, result.newMessages)
       assert.deepStrictEqual(collected.messages.map(Message.textOf), ["hi", "", "Inside.", "Outside."])
       assert.deepStrictEqual(

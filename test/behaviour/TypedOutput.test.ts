@@ -1,18 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import {
-  Agent,
-  AgentEvent,
-  Hook,
-  Loop,
-  Message,
-  Provider,
-  RunFailed,
-  type RunResult,
-  Tool,
-  ToolRegistry
-} from "effect-agent"
+import { Agent, AgentEvent, Hook, Loop, Message, Provider, Run, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as z from "zod"
 import { echo, ofTag, say } from "./play.ts"
@@ -41,7 +30,7 @@ const typed = Effect.fnUntraced(function* <A>(
   return { agent, events, requests: provider.requests }
 })
 
-const reasonOf = <A>(effect: Effect.Effect<A, RunFailed.RunFailed | Agent.CannotBegin>) =>
+const reasonOf = <A>(effect: Effect.Effect<A, Run.RunFailed | Agent.CannotBegin>) =>
   Effect.flip(effect).pipe(
     Effect.flatMap((error) => (error._tag === "RunFailed" ? Effect.succeed(error) : Effect.die(error)))
   )
@@ -495,7 +484,7 @@ describe("typed output", () => {
     it.effect("is not there without a schema", () =>
       Effect.gen(function* () {
         const result = yield* Loop.run("Hi", { messages: [] }, { model: "m" })
-        expectTypeOf(result).toEqualTypeOf<RunResult.RunResult>()
+        expectTypeOf(result).toEqualTypeOf<Run.RunResult>()
         assert.notProperty(result, "output")
       }).pipe(Effect.provide(services(ScriptedProvider.text("Hi"))))
     )

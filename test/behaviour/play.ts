@@ -2,7 +2,7 @@
  * Plays a script through the loop or an agent, and keeps what was said, asked and left.
  */
 import { Array as Arr, Cause, Effect, Exit, Latch, Layer, Option, Queue, Schema, Stream } from "effect"
-import type { Provider, RunFailed, RunResult } from "effect-agent"
+import type { Provider, Run } from "effect-agent"
 import {
   Agent,
   AgentEvent,
@@ -97,10 +97,10 @@ export const toolResults = (messages: ReadonlyArray<Message.Message>) =>
 export const resultTexts = (messages: ReadonlyArray<Message.Message> = []) => texts(toolResults(messages))
 
 /** The failure of a run that failed typed. */
-export const failureOf = <A, E>(exit: Exit.Exit<A, E>): Extract<E, RunFailed.RunFailed> | undefined =>
+export const failureOf = <A, E>(exit: Exit.Exit<A, E>): Extract<E, Run.RunFailed> | undefined =>
   Exit.isFailure(exit)
     ? Option.getOrUndefined(
-        Option.filter(Cause.findErrorOption(exit.cause), (error): error is Extract<E, RunFailed.RunFailed> =>
+        Option.filter(Cause.findErrorOption(exit.cause), (error): error is Extract<E, Run.RunFailed> =>
           isRunFailed(error)
         )
       )
@@ -109,7 +109,7 @@ export const failureOf = <A, E>(exit: Exit.Exit<A, E>): Extract<E, RunFailed.Run
 const isRunFailed = (error: unknown) =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "RunFailed"
 
-export const resultOf = <E>(exit: Exit.Exit<RunResult.RunResult, E>): RunResult.RunResult | undefined =>
+export const resultOf = <E>(exit: Exit.Exit<Run.RunResult, E>): Run.RunResult | undefined =>
   Exit.isSuccess(exit) ? exit.value : undefined
 
 /** The first reason of a failed run. */

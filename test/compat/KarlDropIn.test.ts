@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Message, RunFailed, Tool } from "effect-agent"
+import { Message, Run, Tool } from "effect-agent"
 import { Karl } from "effect-agent/compat"
 import { createAgent, type HookFunctions } from "effect-agent/promise"
 import { Anthropic, OpenAiCompatible } from "effect-agent/providers"
@@ -207,7 +207,7 @@ describe("Karl's agentLoop", () => {
     it.effect(`ends with an error, and throws it, where ${apiFormat} refuses the key (row 247)`, () =>
       Effect.gen(function* () {
         const { returned, types } = yield* play(apiFormat, [401])
-        assert.instanceOf(returned, RunFailed.RunFailed)
+        assert.instanceOf(returned, Run.RunFailed)
         assert.include(returned.message, "bad key")
         assert.strictEqual(types.at(-1), "error")
       })

@@ -8,7 +8,7 @@ import {
   Hook,
   Loop,
   Message,
-  RunFailed,
+  Run,
   Telemetry,
   Tool,
   ToolRegistry,
@@ -42,7 +42,7 @@ const wordOf = (verdict: Guardrail.Verdict, options: { readonly holdBack?: numbe
     check: ({ text }) => Effect.succeed(text.includes(secret) ? verdict : Guardrail.pass)
   })
 const tripped = (stage: "input" | "output", detail = "a secret", guard = "word") =>
-  new RunFailed.GuardrailTripped({ guard, stage, detail })
+  new Run.GuardrailTripped({ guard, stage, detail })
 const shown = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
   events.map((event) => (AgentEvent.isTextDelta(event) ? event.delta.delta : "")).join("")
 const all = (value: unknown) =>

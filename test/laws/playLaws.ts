@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { Cause, Exit, Option, Schema } from "effect"
-import { AgentEvent, Message, RunFailed, RunReport, RunResult, Transcript } from "effect-agent"
+import { AgentEvent, Message, Run, RunReport, Transcript } from "effect-agent"
 import * as EventLaws from "./eventLaws.ts"
 import type { Played } from "./play.ts"
 import type { Decision } from "./Stage.ts"
@@ -68,15 +68,15 @@ const notBegun = (exits: ReadonlyArray<Exit.Exit<unknown, unknown>>): number =>
 
 const errorOf = (exit: Exit.Exit<unknown, unknown>): unknown =>
   Option.getOrUndefined(Exit.findErrorOption(exit))
-const isRunResult = Schema.is(RunResult.RunResult)
-const isRunFailed = Schema.is(RunFailed.RunFailed)
+const isRunResult = Schema.is(Run.RunResult)
+const isRunFailed = Schema.is(Run.RunFailed)
 
-const resultOf = (exit: Exit.Exit<unknown, unknown>): RunResult.RunResult | undefined => {
+const resultOf = (exit: Exit.Exit<unknown, unknown>): Run.RunResult | undefined => {
   const value = Exit.isSuccess(exit) ? exit.value : errorOf(exit)
   return isRunResult(value) ? value : isRunFailed(value) ? value.result : undefined
 }
 
-const agrees = (result: RunResult.RunResult, run: ReadonlyArray<AgentEvent.AgentEvent>): Violations => {
+const agrees = (result: Run.RunResult, run: ReadonlyArray<AgentEvent.AgentEvent>): Violations => {
   const end = run.at(-1)
   if (end?._tag !== "RunEnd") return [`no events of the run ${result.runId}`]
   return [

@@ -94,7 +94,7 @@ describe("what is built", { timeout: 60_000 }, () => {
   it("is one library: what one subpath fails with is the class of another", async () => {
     const script = `
       import * as Stream from "effect/Stream"
-      import { ProviderError, RunFailed } from "./index.js"
+      import { ProviderError, Run } from "./index.js"
       import { createAgent } from "./promise/index.js"
       const failure = new ProviderError.ProviderError({
         provider: "none",
@@ -102,7 +102,7 @@ describe("what is built", { timeout: 60_000 }, () => {
       })
       await using agent = createAgent({ provider: { id: "none", stream: () => Stream.fail(failure) }, model: "m" })
       const error = await agent.prompt("go").catch((error) => error)
-      console.log(error instanceof RunFailed.RunFailed && error.reason === failure)`
+      console.log(error instanceof Run.RunFailed && error.reason === failure)`
     assert.isTrue(await node(script))
   })
 

@@ -1,6 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Agent, type AgentEvent, Hook, Message, RunFailed, Tool } from "effect-agent"
+import { Agent, type AgentEvent, Hook, Message, Run, Tool } from "effect-agent"
 import { Compaction } from "effect-agent/context"
 import { createAgent, type HookFunctions } from "effect-agent/promise"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -108,7 +108,7 @@ describe("hooks as functions", () => {
   it("fail the run when a shaper rejects", async () => {
     await using agent = calling({ transformMessages: async () => Promise.reject(new Error("no view")) })
     const error = await agent.prompt("Hi").catch((error: unknown) => error)
-    assert.instanceOf(error, RunFailed.RunFailed)
+    assert.instanceOf(error, Run.RunFailed)
     assert.strictEqual(error.reason._tag, "TransformFailed")
   })
 

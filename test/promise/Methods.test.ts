@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Agent, AgentEvent, Hook, Message, ProviderError, RunFailed, Tool } from "effect-agent"
+import { Agent, AgentEvent, Hook, Message, ProviderError, Run, Tool } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
@@ -47,7 +47,7 @@ describe("a promise agent", () => {
       )
     )
     assert.instanceOf(await failure(agent.continue()), Agent.InvalidContinuation)
-    assert.instanceOf(await failure(agent.prompt("Hi")), RunFailed.RunFailed)
+    assert.instanceOf(await failure(agent.prompt("Hi")), Run.RunFailed)
     for await (const event of agent.continueStream()) if (AgentEvent.isTextDelta(event)) break
     const { message } = await agent.continue()
     assert.strictEqual(message && Message.textOf(message), "ok")
@@ -64,8 +64,8 @@ describe("a promise agent", () => {
   it("compacts by hand, and rejects typed", async () => {
     await using agent = createAgent({ ...script(), messages: [Message.user("Hi")] })
     const error = await failure(agent.compact())
-    assert.instanceOf(error, RunFailed.RunFailed)
-    assert.strictEqual(error instanceof RunFailed.RunFailed && error.reason._tag, "CompactionFailed")
+    assert.instanceOf(error, Run.RunFailed)
+    assert.strictEqual(error instanceof Run.RunFailed && error.reason._tag, "CompactionFailed")
   })
 
   it("starts a run, which has a result of its own", async () => {
@@ -238,7 +238,7 @@ describe("streamText", () => {
   it("throws the error of the run, and the reason of a signal", async () => {
     const reason = new ProviderError.Unauthenticated({ detail: "no" })
     await using agent = createAgent(script(ScriptedProvider.fail(reason), open))
-    assert.instanceOf(await failure(collect(agent.streamText("Hi"))), RunFailed.RunFailed)
+    assert.instanceOf(await failure(collect(agent.streamText("Hi"))), Run.RunFailed)
     const controller = new AbortController()
     const reading = async () => {
       for await (const _ of agent.streamText("Hi", { signal: controller.signal })) controller.abort("enough")

@@ -1,17 +1,7 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
-import {
-  Agent,
-  AgentEvent,
-  Hook,
-  Message,
-  Provider,
-  ProviderError,
-  RunFailed,
-  type RunResult,
-  Tool
-} from "effect-agent"
+import { Agent, AgentEvent, Hook, Message, Provider, ProviderError, Run, Tool } from "effect-agent"
 import { createAgent, type PromiseAgent } from "effect-agent/promise"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -69,7 +59,7 @@ describe("createAgent", () => {
       const reason = new ProviderError.Unauthenticated({ detail: "no" })
       await using agent = createAgent(script(ScriptedProvider.fail(reason)))
       const error = await agent.prompt("Hi").catch((error: unknown) => error)
-      assert.instanceOf(error, RunFailed.RunFailed)
+      assert.instanceOf(error, Run.RunFailed)
       assert.strictEqual(error._tag, "RunFailed")
       assert.strictEqual(error.reason._tag === "ProviderError" && error.reason.reason, reason)
       assert.strictEqual(error.result.status, "failed")
@@ -159,7 +149,7 @@ describe("createAgent", () => {
         for await (const event of agent.stream("Hi")) seen.push(event._tag)
       }
       const error = await reading().catch((error: unknown) => error)
-      assert.instanceOf(error, RunFailed.RunFailed)
+      assert.instanceOf(error, Run.RunFailed)
       assert.strictEqual(error.reason._tag, "LimitExceeded")
       assert.strictEqual(seen.at(-1), "RunEnd")
     })
@@ -262,7 +252,7 @@ describe("createAgent", () => {
     const provider = ScriptedProvider.layer([])
     expectTypeOf(createAgent({ provider, model: "m" })).toEqualTypeOf<PromiseAgent>()
     const prompted = (agent: PromiseAgent) => agent.prompt("Hi")
-    expectTypeOf(prompted).returns.toEqualTypeOf<Promise<RunResult.RunResult>>()
+    expectTypeOf(prompted).returns.toEqualTypeOf<Promise<Run.RunResult>>()
     createAgent({
       provider: OpenAiCompatible.layer({ id: "x", baseUrl: "http://x" }),
       model: "m",

@@ -1,6 +1,6 @@
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { ProviderError, RunFailed, type RunResult, Tool } from "effect-agent"
+import { ProviderError, Run, Tool } from "effect-agent"
 import { createAgent, type PromiseAgent } from "effect-agent/promise"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as z from "zod"
@@ -36,7 +36,7 @@ describe("typed output of a promise agent", () => {
     const { output } = await agent.prompt("Review it")
     expectTypeOf(output).toEqualTypeOf<Review>()
     assert.deepStrictEqual([output.grade, output.at.epochMilliseconds], [1, Date.parse(at)])
-    assert.instanceOf(await failure(agent.prompt("Again")), RunFailed.RunFailed)
+    assert.instanceOf(await failure(agent.prompt("Again")), Run.RunFailed)
     assert.strictEqual((await agent.continue()).output.grade, 2)
     const { result } = await agent.start("And again")
     assert.strictEqual((await result()).output.grade, 3)
@@ -76,7 +76,7 @@ describe("typed output of a promise agent", () => {
     })
     assert.strictEqual(output.sum, 5)
     const plain = await agent.prompt("Thanks")
-    expectTypeOf(plain).toEqualTypeOf<RunResult.RunResult>()
+    expectTypeOf(plain).toEqualTypeOf<Run.RunResult>()
     assert.notProperty(plain, "output")
   })
 
@@ -97,12 +97,12 @@ describe("typed output of a promise agent", () => {
       outputRetries: 0
     })
     const invalid = await failure(agent.prompt("Review it"))
-    assert.instanceOf(invalid, RunFailed.RunFailed)
+    assert.instanceOf(invalid, Run.RunFailed)
     assert.strictEqual(invalid.reason._tag, "OutputInvalid")
     const { cancel, result } = await agent.start("Again")
     await cancel()
     const missing = await failure(result())
-    assert.instanceOf(missing, RunFailed.RunFailed)
+    assert.instanceOf(missing, Run.RunFailed)
     assert.strictEqual(missing.reason._tag, "OutputMissing")
   })
 

@@ -31,7 +31,7 @@ const assertShort = (lines: ReadonlyArray<string>, said: RegExp) => {
 const effects = (provider: string) => `
 import { Effect, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Agent, RunFailed } from "effect-agent"
+import { Agent, Run } from "effect-agent"
 import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 const program = Effect.scoped(Effect.gen(function* () {
   const agent = yield* Agent.make({ model: "gpt-5.5" })

@@ -2,7 +2,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, ConfigProvider, Effect, Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
-import { Agent, type AgentEvent, Message, Provider, ProviderError, RunFailed } from "effect-agent"
+import { Agent, type AgentEvent, Message, Provider, ProviderError, Run } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
 import { Anthropic, Credentials, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
@@ -197,7 +197,7 @@ const shownOf = (layer: ProviderLayer, http: Layer.Layer<HttpClient.HttpClient>)
     const exit = yield* Effect.exit(Stream.runForEach(agent.stream("hi"), hear))
     assert(exit._tag === "Failure")
     const error = Cause.squash(exit.cause)
-    assert.instanceOf(error, RunFailed.RunFailed)
+    assert.instanceOf(error, Run.RunFailed)
     const texts = [String(error), JSON.stringify([error, events]), inspect([error, events], { depth: 20 })]
     return { reason: error.reason, shown: [...texts, Cause.pretty(exit.cause)].join("\n") }
   }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(http))

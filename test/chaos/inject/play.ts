@@ -3,7 +3,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, Metric, Redacted, Schedule, Schema, Scope } from "effect"
-import { Agent, AgentEvent, Message, RunFailed, RunResult, Transcript, Usage } from "effect-agent"
+import { Agent, AgentEvent, Message, Run, Transcript, Usage } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -156,11 +156,11 @@ const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Ended<A,
     })
   )
 
-const resultOf = (ended: Ended<unknown, unknown>): RunResult.RunResult | undefined => {
+const resultOf = (ended: Ended<unknown, unknown>): Run.RunResult | undefined => {
   if (ended === "hangs") return undefined
-  if (Exit.isSuccess(ended)) return Schema.is(RunResult.RunResult)(ended.value) ? ended.value : undefined
+  if (Exit.isSuccess(ended)) return Schema.is(Run.RunResult)(ended.value) ? ended.value : undefined
   const failure = Cause.squash(ended.cause)
-  return Schema.is(RunFailed.RunFailed)(failure) ? failure.result : undefined
+  return Schema.is(Run.RunFailed)(failure) ? failure.result : undefined
 }
 
 const statusOf = (ended: Ended<unknown, unknown>): string => {

@@ -3,7 +3,7 @@
  */
 import { Effect, type Layer, Schema } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
-import { Agent, type Message, type Provider, type RunResult, Tool } from "effect-agent"
+import { Agent, type Message, type Provider, type Run, Tool } from "effect-agent"
 import { serve } from "../../providers/server.ts"
 
 /** The body of an answer, or all of it. */
@@ -73,7 +73,7 @@ export const talk = Effect.fnUntraced(
 )
 
 /** The text, and why it ended where that is not the usual reason. */
-const endOf = ({ message, text }: RunResult.RunResult): string => {
+const endOf = ({ message, text }: Run.RunResult): string => {
   const reason = message?.stopReason ?? "stop"
   return reason === "stop" ? JSON.stringify(text) : `${JSON.stringify(text)} (${reason})`
 }

@@ -5,7 +5,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { Cause, Context, Effect, Exit, Layer, Redacted, Schedule, Schema, Stream } from "effect"
 import type { HttpClient } from "effect/http"
-import { Agent, Provider, RunFailed, RunResult, Tool } from "effect-agent"
+import { Agent, Provider, Run, Tool } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
@@ -127,7 +127,7 @@ const promise = async (
     const short = random.once(4) ? AbortSignal.any([signal, AbortSignal.timeout(random.upTo(40))]) : signal
     return (await agent.prompt("go on", { signal: short })).status
   } catch (thrown) {
-    return Schema.is(RunFailed.RunFailed)(thrown) ? outcome(Exit.fail(thrown)) : nameOf(thrown)
+    return Schema.is(Run.RunFailed)(thrown) ? outcome(Exit.fail(thrown)) : nameOf(thrown)
   }
 }
 
@@ -135,11 +135,10 @@ const nameOf = (thrown: unknown): string =>
   thrown instanceof DOMException ? thrown.name : `defect ${String(thrown)}`
 
 const outcome = (exit: Exit.Exit<unknown, unknown>): string => {
-  if (Exit.isSuccess(exit)) return Schema.is(RunResult.RunResult)(exit.value) ? exit.value.status : "left"
+  if (Exit.isSuccess(exit)) return Schema.is(Run.RunResult)(exit.value) ? exit.value.status : "left"
   if (Cause.hasDies(exit.cause)) return `defect ${Cause.pretty(exit.cause)}`
   const failure = Cause.squash(exit.cause)
-  if (!Schema.is(RunFailed.RunFailed)(failure))
-    return failure instanceof Agent.AgentBusy ? "busy" : String(failure)
+  if (!Schema.is(Run.RunFailed)(failure)) return failure instanceof Agent.AgentBusy ? "busy" : String(failure)
   const { reason } = failure
   return reason._tag === "ProviderError" ? reason.reason._tag : reason._tag
 }

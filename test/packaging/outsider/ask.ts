@@ -3,7 +3,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
-import { Agent, Message, type Provider, type RunFailed, type RunOptions, Tool } from "effect-agent"
+import { Agent, Message, type Provider, type Run, type RunOptions, Tool } from "effect-agent"
 
 const weather = Tool.make({
   name: "weather",
@@ -12,7 +12,7 @@ const weather = Tool.make({
   execute: ({ city }) => Effect.succeed(`4 °C and rain in ${city}`)
 })
 
-const failureOf = ({ reason }: RunFailed.RunFailed) =>
+const failureOf = ({ reason }: Run.RunFailed) =>
   reason._tag === "ProviderError"
     ? { failure: reason.reason._tag, message: reason.message }
     : { failure: reason._tag, message: reason.message }

@@ -1,5 +1,5 @@
 /**
- * The result of a run.
+ * The result of a run, the failure of a run and its reasons.
  *
  * @since 0.1.0
  */
@@ -8,11 +8,30 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import * as AgentEvent from "./AgentEvent.ts"
+import { TaggedError } from "./internal/errors.ts"
+import { FailureReason } from "./internal/failureReason.ts"
 import { OpenTurn } from "./internal/openTurn.ts"
 import * as Message from "./Message.ts"
 import * as RunReport from "./RunReport.ts"
 import * as Transcript from "./Transcript.ts"
 import { Usage } from "./Usage.ts"
+
+export {
+  CompactionFailed,
+  Defect,
+  EventError,
+  FailureReason,
+  GuardrailTripped,
+  HookFailed,
+  InvalidTranscript,
+  LimitExceeded,
+  LimitName,
+  ModelCallSkipped,
+  OutputInvalid,
+  OutputMissing,
+  ToolFailed,
+  TransformFailed
+} from "./internal/failureReason.ts"
 
 /**
  * The result of a run, or the part of it that a failed run reached.
@@ -93,12 +112,12 @@ export interface Collected
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Agent, RunResult } from "effect-agent"
+ * import { Agent, Run } from "effect-agent"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
- *   return yield* RunResult.collect(agent.stream("Hi"))
+ *   return yield* Run.collect(agent.stream("Hi"))
  * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text(["Hel", "lo"])])), Effect.scoped)
  *
  * const { messages, report, status, text } = await Effect.runPromise(program)
@@ -125,3 +144,52 @@ export const collect = <E, R>(
       return { ...shown, text: last === undefined ? "" : Message.textOf(last), report }
     })
   )
+
+/**
+ * A run failed.
+ *
+ * **Details**
+ *
+ * `message` is the message of the reason.
+ *
+ * **Example** (Recovering from one reason)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const script = [ScriptedProvider.toolCall("weather", { city: "Oslo" })]
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", limits: { maxTurns: 1 } })
+ *   const { newMessages } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return newMessages.map(Message.textOf).join("\n")
+ * }).pipe(
+ *   Effect.catchReason("RunFailed", "LimitExceeded", (reason) => Effect.succeed(reason.message)),
+ *   Effect.provide(ScriptedProvider.layer(script)),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => Limit maxTurns reached: 1, allowed 1
+ * ```
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunFailed extends TaggedError<RunFailed>()("RunFailed", {
+  /** The reason of the failure. */
+  reason: FailureReason,
+  /** The run until its failure: its messages, usage and report. */
+  result: RunResult
+}) {
+  /** Returns the fields for `JSON.stringify`, which skips them otherwise, since inspection hides them. */
+  override toJSON(): unknown {
+    const { _tag, reason, result } = this
+    return { _tag, reason, result }
+  }
+
+  override get message(): string {
+    return this.reason.message
+  }
+}
