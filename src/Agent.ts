@@ -42,7 +42,7 @@ import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal
 import type { RunFailed, RunResult } from "./Run.ts"
 import type { RunOptions, Update } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
-import type { SubscribeOptions } from "./internal/subscriptions.ts"
+import type { SubscribeOptions } from "./internal/mailbox.ts"
 import type { AgentBusy, AgentClosed, NotPaused } from "./internal/errors.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
@@ -73,7 +73,7 @@ export {
   type SubAgentParams
 } from "./internal/subAgent.ts"
 export type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/pending.ts"
-export type { SubscribeOptions } from "./internal/subscriptions.ts"
+export type { SubscribeOptions } from "./internal/mailbox.ts"
 
 /**
  * The errors of a run that could not begin.
@@ -477,7 +477,7 @@ const agentOf = (
     events: subscriptions.events,
     droppedEvents: Effect.sync(() => subscriptions.dropped),
     subscribe: (listener, options) => subscriptions.subscribe(listener, options),
-    report: Effect.sync(() => Option.fromUndefinedOr(runtime.run?.report)),
+    report: Effect.sync(() => Option.fromUndefinedOr(runtime.run?.mailbox.report)),
     tools,
     hooks,
     disabledHooks: Effect.sync(() => runtime.run?.hooks.disabled ?? [])

@@ -1223,10 +1223,6 @@ export const partial = ({ open }: Pick<View, "open">): Message.Assistant | undef
 
 const unknownModel = { provider: "", model: "", protocol: "" }
 
-/** Whether these events are deltas of an answer, which are published apart from all others, and change no state. @internal */
-export const areDeltas = ([first]: ReadonlyArray<AgentEvent>): boolean =>
-  first?._tag === "MessageDelta" || first?._tag === "PartialValue"
-
 /**
  * Returns the value of `PartialValue` events after changes.
  *

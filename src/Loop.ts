@@ -289,7 +289,7 @@ const streamOf = (
 const begin = (task: (now: number) => Reading<Task>, reader?: Reader) =>
   Effect.gen(function* () {
     const made = yield* Effect.fromResult(task(yield* Clock.currentTimeMillis))
-    return yield* Execution.start(made, Execution.only(reader))
+    return yield* Execution.start(made, { reader })
   })
 
 const fresh = (

@@ -278,7 +278,7 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  * @since 0.1.0
  */
 export const fold = (report: RunReport, event: AgentEvent): RunReport => {
-  if (isInside(event, report.runId)) return report
+  if (event.path !== undefined && isInside(event, report.runId)) return report
   switch (event._tag) {
     case "RunStart":
       return runStarted(report, event)

@@ -18,7 +18,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     "loop",
     /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|journal|mailbox|reader|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
   ],
-  ["agent", /^((Agent)|internal\/(agentState|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/],
+  ["agent", /^((Agent)|internal\/(agentState|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.
   ["parts of edges", /^(http|media|ui|resilience)\//],
   [

@@ -182,7 +182,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
     /timeouts\.firstByte \?\? "(\d+) seconds"/
   ],
   ["`timeouts.idle` of a provider", "providers/internal/silence", /timeouts\.idle \?\? "(\d+) seconds"/],
-  ["`agent.subscribe`: `timeout`", "internal/subscriptions", /defaultTimeout = Duration\.seconds\((\d+)\)/],
+  ["`agent.subscribe`: `timeout`", "internal/mailbox", /defaultTimeout = Duration\.seconds\((\d+)\)/],
   ["`Compaction`: `reserve`", "context/Window", /Math\.min\(([\d_]+), window \/ 6/],
   ["`Compaction`: `keepRecent`", "context/Compaction", /Math\.min\(([\d_]+), window \/ 8/],
   ["`Compaction`: `maxResult`", "context/Compaction", /maxResult = ([\d_]+)/],
@@ -194,7 +194,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`shell`: `maxOutput`", "tools/ShellTool", /options\.maxOutput \?\? ([\d_]+)/],
   ["`grep` and `find`: `searchTime`", "tools/Walk", /searchTime = "(\d+) seconds"/],
   ["wait for work that ignores its interruption", "internal/interruption", /grace = (\d+)/],
-  ["lag of a reader of `agent.events`", "internal/subscriptions", /eventBuffer = (\d+)/],
+  ["lag of a reader of `agent.events`", "internal/mailbox", /eventBuffer = (\d+)/],
   ["text in the result of a tool", "internal/toolRun", /maxText = ([\d_]+)/],
   ["answer of a provider, decompressed", "providers/internal/answer", /maxBytes = (\d+) \* 1024 \* 1024/],
   ["arguments of the calls of an answer", "internal/answerSize", /maxArguments = (\d+) \* 1024 \* 1024/],

@@ -11,12 +11,13 @@ import * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../AgentEvent.ts"
 import * as State from "./agentState.ts"
 import * as Background from "./background.ts"
 import { type ByHand, Compactions } from "./compact.ts"
 import * as Continuation from "./continuation.ts"
-import type { Audience } from "./mailbox.ts"
-import { noReader, type Reader } from "./reader.ts"
+import { Subscriptions } from "./mailbox.ts"
+import type { Reader } from "./reader.ts"
 import * as Execution from "./execution.ts"
 import type { Interrupted } from "./openTurn.ts"
 import type { Control } from "./interruption.ts"
@@ -30,7 +31,6 @@ import { type Queued, type QueueMode, type QueueName, Queues } from "./pending.t
 import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
-import { Subscriptions } from "./subscriptions.ts"
 import { AgentBusy, AgentClosed, NotPaused } from "./errors.ts"
 import type { Task } from "./task.ts"
 import type { Team } from "./team.ts"
@@ -81,7 +81,7 @@ export class AgentRuntime {
   /** Opened when the current run is over and its subscribers have received all events; `undefined` without a run. */
   private ended: Latch.Latch | undefined
   private isClosed = false
-  private readonly compactions: Compactions
+  readonly compactions: Compactions
   /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
@@ -89,7 +89,7 @@ export class AgentRuntime {
   readonly open: OpenTurns
   private readonly journal: Journal | undefined
   private readonly parent: Run | undefined
-  private readonly team: Team
+  readonly team: Team
   /** The messages and the summary that each prompt begins from; `undefined` where it continues the conversation. */
   private origin: Pick<State.AgentState, "messages" | "compaction"> | undefined
   /** Changes that the application made since the last turn began. */
@@ -159,7 +159,7 @@ export class AgentRuntime {
   begin<E>(
     makeTask: MakeTask<E>,
     prompted: Prompted<Partial<Options.RunOptions>>,
-    reader: Reader = noReader
+    reader?: Reader
   ): Begun<E> {
     return Effect.uninterruptible(
       Effect.gen({ self: this }, function* () {
@@ -201,7 +201,7 @@ export class AgentRuntime {
   private start(
     begin: Begin,
     { options: patch, retry, typed: { output } }: Prompted<Partial<Options.RunOptions>>,
-    reader: Reader
+    reader: Reader | undefined
   ): Effect.Effect<Execution.Started> {
     const ended = Latch.makeUnsafe(false)
     this.ended = ended
@@ -244,14 +244,9 @@ export class AgentRuntime {
     return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
   }
 
-  private readonly observe: Audience["observe"] = (events, areDeltas) => {
-    if (this.subscriptions.readers.size > 0) this.subscriptions.observe(events)
-    if (areDeltas) return
-    const { current } = this
-    let next = State.after(current, events, this.run?.id, this.team)
-    const compaction = this.compactions.current
-    if (next.compaction !== compaction) next = State.compacted(next, compaction)
-    if (next !== current) this.set(next)
+  private readonly observe = (events: ReadonlyArray<AgentEvent>): void => {
+    const next = State.after(this.current, events, this)
+    if (next !== this.current) this.set(next)
   }
 
   /** The start of a run without a new prompt. */

@@ -7,6 +7,7 @@ import type * as Stream from "effect/Stream"
 import type * as Take from "effect/Take"
 import { CallSet } from "./callSet.ts"
 import { type AgentEvent, type Phase, progressed } from "../AgentEvent.ts"
+import type { Compactions } from "./compact.ts"
 import type * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { Team } from "./team.ts"
@@ -57,20 +58,23 @@ export const compacted = (state: AgentState, compaction: Transcript.Compaction |
   return compaction === undefined ? others : { ...others, compaction }
 }
 
-/**
- * The state after events that a run published together: itself, if they change nothing, or belong to a run inside. Messages that end
- * together are put in together, for there may be thousands.
- */
+/** The agent whose state it is. */
+interface Owner {
+  readonly compactions: Compactions
+  readonly team: Team
+}
+
+/** The state after more events of a run: itself, if they change nothing. */
 export const after = (
   state: AgentState,
   events: ReadonlyArray<AgentEvent>,
-  runId: string | undefined,
-  team: Team
+  { compactions, team }: Owner
 ): AgentState => {
-  if (events[0]?.runId !== runId) return state
-  const ended =
-    events.length > 2 ? events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : [])) : []
-  if (ended.length > 1) return { ...state, messages: [...state.messages, ...ended] }
+  // Messages that end together are put in together, for there may be thousands.
+  if (events.length > 2) {
+    const ended = events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : []))
+    if (ended.length > 1) return { ...state, messages: [...state.messages, ...ended] }
+  }
   let next = state
   for (const event of events) {
     switch (event._tag) {
@@ -87,6 +91,9 @@ export const after = (
       case "HandedOff":
         team.keep(event.from, next.options)
         next = { ...next, options: team.optionsAfter(next.options) }
+        break
+      case "Compaction":
+        next = compacted(progressed(next, event), compactions.current)
         break
       default:
         next = progressed(next, event)

@@ -246,7 +246,7 @@ export class Batch {
         ...(outcome === "timeout" && timeoutMs !== undefined ? { timeoutMs } : {})
       }
       if (beside === undefined) this.run.emit(ended)
-      else this.run.emitIn(beside.turn, { ...ended, background: beside.handle })
+      else this.run.mailbox.emitIn(beside.turn, { ...ended, background: beside.handle })
       yield* this.run.mailbox.delivered
     })
   }

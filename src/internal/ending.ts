@@ -43,7 +43,7 @@ export const finish = Effect.fnUntraced(function* (
   if (given !== undefined) run.emit({ _tag: "Output", value: given.json })
   // The event names the answer that observers saw.
   const messageId = lastAnswer(run)?.id
-  run.emitLast({
+  run.mailbox.emitLast({
     _tag: "RunEnd",
     status,
     ...(messageId === undefined ? {} : { messageId }),
@@ -79,7 +79,7 @@ const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | unde
   usage: run.spent.total.usage,
   ...(run.compactions.current === undefined ? {} : { compaction: run.compactions.current }),
   turns: run.turn,
-  report: run.report,
+  report: run.mailbox.report,
   ...(run.waiting.turn === undefined ? {} : { open: run.waiting.turn })
 })
 
@@ -138,7 +138,7 @@ const afterExecution = Effect.fnUntraced(function* (
       status,
       ...(error === undefined ? {} : { error }),
       ...(message === undefined ? {} : { message }),
-      report: run.report,
+      report: run.mailbox.report,
       durationMs: run.elapsed
     })
     yield* run.hooks.each("afterExecution", input, ({ modified }) => {

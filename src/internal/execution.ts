@@ -14,20 +14,12 @@ import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { Audience } from "./mailbox.ts"
-import { Handoff, noReader, opened, type Reader, Recording } from "./reader.ts"
+import { Handoff, opened, type Reader, Recording } from "./reader.ts"
 import { execute } from "./loop.ts"
 import { Run, type Services, type Surroundings } from "./run.ts"
 import type { RunFailed, RunResult } from "../Run.ts"
 import * as Spans from "./spans.ts"
 import type { Task } from "./task.ts"
-
-/** Those that receive the events of a run without an agent. */
-export const only = (reader: Reader = noReader): Audience => ({
-  observe: () => {},
-  subscriptions: { subscribers: [] },
-  reader
-})
 
 /** A run in its fiber. */
 export interface Started {
@@ -55,7 +47,7 @@ export const start = (
     ).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
-          audience.reader.end(Exit.asVoid(exit))
+          audience.reader?.end(Exit.asVoid(exit))
           run.parent?.control.leave(run.control)
         })
       ),

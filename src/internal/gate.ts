@@ -18,8 +18,8 @@ export const beforeTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retu
   yield* run.ask(
     "pauseCheck",
     () => {
-      const { baseInput, messages, report, requestParts, turn } = run
-      return { ...baseInput, ...requestParts, turn: turn + 1, messages, report }
+      const { baseInput, mailbox, messages, requestParts, turn } = run
+      return { ...baseInput, ...requestParts, turn: turn + 1, messages, report: mailbox.report }
     },
     ({ reason, shouldPause }) => {
       if (shouldPause) run.control.pause(reason ?? "Hook requested pause")

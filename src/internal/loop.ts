@@ -29,7 +29,7 @@ export const execute = Effect.fnUntraced(function* (
   task: Task
 ): Effect.fn.Return<RunResult, RunFailed> {
   // Children of the fiber of the run: they end with it.
-  for (const service of [run.mailbox.serve, run.announceQueues]) {
+  for (const service of [run.mailbox.serve, run.mailbox.announceQueues]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
   run.queues.takeChange()

@@ -25,14 +25,9 @@ export interface Reader {
   readonly add: (events: ReadonlyArray<AgentEvent>) => void
   /** Waits while the reader is too far behind. */
   readonly room: Effect.Effect<void>
-  /** Waits until the subscribers behind the reader have received all events. Default: there are none. */
-  readonly received?: Effect.Effect<void>
   /** Ends the stream after all events. */
   readonly end: (exit: Exit.Exit<void, RunFailed>) => void
 }
-
-/** The reader of a run that has none. */
-export const noReader: Reader = { add: () => {}, room: Effect.void, end: () => {} }
 
 /** Never pushed to. */
 const none: Array<never> = []
@@ -120,7 +115,7 @@ export class Handoff<in out A, in out E = never> {
 }
 
 /** The end of a stream, as a pull. */
-export const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
+const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
   Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)
 
 /** A stream of what an effect opens, in the stream's scope: `Stream.fromPull` with fewer steps for each batch. */

@@ -9,12 +9,11 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
+import type { Body, OpenAnswer } from "../AgentEvent.ts"
 import { Background } from "./background.ts"
 import type { Compactions } from "./compact.ts"
 import * as ContextManager from "../ContextManager.ts"
-import type { Audience } from "./mailbox.ts"
-import { callersOf, Mailbox } from "./mailbox.ts"
+import { type Audience, callersOf, Mailbox } from "./mailbox.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { RunHooks } from "./hookCalls.ts"
@@ -34,7 +33,6 @@ import type { QueueName, Queues } from "./pending.ts"
 import { ResultLimit } from "../ResultLimit.ts"
 import * as Options from "../RunOptions.ts"
 import * as Recovery from "./recovery.ts"
-import * as Report from "../RunReport.ts"
 import type { Task } from "./task.ts"
 import { Team } from "./team.ts"
 import * as Tool from "../Tool.ts"
@@ -76,6 +74,8 @@ export class Run {
   /** The compactions of the conversation, those of earlier runs included. */
   readonly compactions: Compactions
   readonly mailbox: Mailbox
+  /** Publishes events. Subscribers may receive them later: await `delivered` of the mailbox where that matters. */
+  readonly emit: Mailbox["emit"]
   /** The run whose tool call this one belongs to, so that its usage counts there too; absent for any other run. */
   readonly parent: Run | undefined
   /** Its requests to a person. */
@@ -116,10 +116,7 @@ export class Run {
   toolCalls = 0
   /** The latest tool calls, for the limit on identical ones. */
   readonly repetition = new Limits.Repetition()
-  report = Report.empty
-  private tracePhase: ((events: ReadonlyArray<AgentEvent>) => void) | undefined
   private isCancelAnnounced = false
-  private isOver = false
 
   constructor(task: Task, audience: Surroundings, context: Context.Context<Services>) {
     this.id = task.runId ?? makeRunId()
@@ -133,20 +130,13 @@ export class Run {
     this.guard = Context.get(context, ModelGuard)
     this.hooks = new RunHooks(this)
     this.parent = audience.parent
-    const reader = this.parent?.mailbox.relay ?? audience.reader
     this.waiting = new Waiting(task, Context.get(context, Outer), context, this.parent)
-    const observe: Audience["observe"] = (events, areDeltas) => {
-      if (!areDeltas) {
-        for (const event of events) this.report = Report.fold(this.report, event)
-        this.tracePhase?.(events)
-      }
-      audience.observe(events, areDeltas)
-    }
+    this.queues = task.queues
     const callers = callersOf(Context.getOption(context, Tool.ToolContext))
-    this.mailbox = new Mailbox(this, callers, { ...audience, reader, observe })
+    this.mailbox = new Mailbox(this, callers, audience, this.parent?.mailbox)
+    this.emit = this.mailbox.emit
     this.journal = audience.journal
     this.parent?.control.enter(this.control, this.mailbox.path?.at(-1)?.toolCallId)
-    this.queues = task.queues
     this.compactions = task.compactions
     this.output = task.output
     this.retry = task.retry
@@ -164,7 +154,7 @@ export class Run {
     this.turn = turns
     this.newMessages = newMessages
     this.toolCalls = toolCalls
-    this.report = report
+    this.mailbox.report = report
     this.spent.restore(spent, open?.spent)
     if (paused === undefined) return
     this.control.pause(paused.reason)
@@ -174,43 +164,6 @@ export class Run {
   /** Whole milliseconds since the run began. */
   get elapsed(): number {
     return Math.floor(this.waiting.stopwatch.total)
-  }
-
-  /** Has a span learn the phases of the run. */
-  trace(tracePhase: (events: ReadonlyArray<AgentEvent>) => void): void {
-    this.tracePhase = tracePhase
-  }
-
-  /** Publishes events. Subscribers may receive them later: await `delivered` of the mailbox where that matters. */
-  emit(...bodies: ReadonlyArray<Body>): void {
-    if (this.queues.hasChanged) this.emitQueueUpdate()
-    this.mailbox.post(bodies)
-  }
-
-  /** Publishes an event of a call that an earlier turn made. */
-  emitIn(turn: number, body: Body): void {
-    if (this.queues.hasChanged) this.emitQueueUpdate()
-    this.mailbox.post([body], turn)
-  }
-
-  /** Publishes the last event of the run. */
-  emitLast(body: Body): void {
-    this.emit(body)
-    this.isOver = true
-  }
-
-  private emitQueueUpdate(): void {
-    const sizes = this.isOver ? undefined : this.queues.takeChange()
-    if (sizes !== undefined) this.mailbox.post([{ _tag: "QueueUpdate", ...sizes }])
-  }
-
-  /** Publishes the sizes of the queues when they change: once for all changes that one step makes. */
-  get announceQueues(): Effect.Effect<never> {
-    return this.queues.changed.await.pipe(
-      Effect.andThen(Effect.yieldNow),
-      Effect.andThen(Effect.sync(() => this.emitQueueUpdate())),
-      Effect.forever
-    )
   }
 
   beginTurn(): void {

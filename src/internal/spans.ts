@@ -35,7 +35,7 @@ export const run = <R>(
 /** Adds an event to the span of a run for each phase that begins. */
 const phases = (run: Run, span: Tracer.Span): void => {
   let state = initial()
-  run.trace((events) => {
+  run.mailbox.trace((events) => {
     for (const event of events) {
       // Messages change no phase, and there may be many.
       if (event.runId !== run.id || event._tag === "MessageEnd") continue

@@ -160,7 +160,7 @@ export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked
   const { id: toolCallId, name: toolName } = call
   const invoked = { _tag: "ToolInvoked" as const, toolCallId, toolName, params: input, modified, approved }
   if (batch.beside === undefined) run.emit(invoked)
-  else run.emitIn(batch.beside.turn, invoked)
+  else run.mailbox.emitIn(batch.beside.turn, invoked)
   yield* run.mailbox.delivered
   const startedAt = run.elapsed
   let outcome = yield* executeOnce(batch, prepared, answer)

@@ -319,15 +319,15 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "shows an event only when it is written",
     without: "an event is written before others see it",
     file: "src/internal/mailbox.ts",
-    from: "        if (journal !== undefined && this.written === 0) yield* this.write(journal)\n        const [event] = this.undelivered\n        if (event === undefined) break\n        observe([event], areDeltas([event]))\n        for (const subscriber of subscriptions.subscribers) yield* this.deliver(subscriber, event)",
-    to: "        const [event] = this.undelivered\n        if (event === undefined) break\n        observe([event], areDeltas([event]))\n        for (const subscriber of subscriptions.subscribers) yield* this.deliver(subscriber, event)\n        if (journal !== undefined && this.written === 0) yield* this.write(journal)",
+    from: '        if (journal !== undefined && this.written === 0) yield* this.write(journal)\n        const [event] = this.undelivered\n        if (event === undefined) break\n        const isDelta = event._tag === "MessageDelta" || event._tag === "PartialValue"\n        this.observe([event], isDelta)\n        if (subscriptions !== undefined)\n          for (const subscriber of subscriptions.subscribers) yield* this.deliver(subscriber, event)',
+    to: '        const [event] = this.undelivered\n        if (event === undefined) break\n        const isDelta = event._tag === "MessageDelta" || event._tag === "PartialValue"\n        this.observe([event], isDelta)\n        if (subscriptions !== undefined)\n          for (const subscriber of subscriptions.subscribers) yield* this.deliver(subscriber, event)\n        if (journal !== undefined && this.written === 0) yield* this.write(journal)',
     test: "test/behaviour/Session.test.ts"
   },
   {
     fault: "fails a run whose events cannot be written, and writes them with the next one",
     without: "a failed write stops the run",
     file: "src/internal/mailbox.ts",
-    from: 'return this.control.stopWith({ cause: "session", error: failure })',
+    from: 'return control.stopWith({ cause: "session", error: failure })',
     to: "return Effect.void",
     test: "test/behaviour/Session.test.ts"
   },

@@ -149,7 +149,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F094",
     without: "a listener that fails ends the run",
-    file: "src/internal/subscriptions.ts",
+    file: "src/internal/mailbox.ts",
     from: "Effect.catchCause(report)",
     to: "Effect.orDie",
     test: hooks
@@ -157,7 +157,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F094",
     without: "a listener is reported at every event",
-    file: "src/internal/subscriptions.ts",
+    file: "src/internal/mailbox.ts",
     from: "if (hasFailed) return Effect.void",
     to: "",
     test: hooks
