@@ -15,7 +15,7 @@ import { type AgentEvent, partial } from "./AgentEvent.ts"
 import { AgentRuntime, type MakeTask, type SteerOptions } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
 import type * as Approval from "./Approval.ts"
-import { ByHand } from "./internal/compact.ts"
+import { ByHand } from "./internal/compactions.ts"
 import type { InvalidContinuation } from "./internal/continuation.ts"
 import { eventsOnly } from "./internal/eventsOnly.ts"
 import * as Execution from "./internal/execution.ts"
@@ -38,7 +38,7 @@ import {
   type Unread
 } from "./internal/options.ts"
 import { Provider } from "./Provider.ts"
-import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/pending.ts"
+import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 import type { RunFailed, RunResult } from "./Run.ts"
 import type { RunOptions, Update } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -72,7 +72,7 @@ export {
   type SubAgentOptions,
   type SubAgentParams
 } from "./internal/subAgent.ts"
-export type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/pending.ts"
+export type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/mailbox.ts"
 
 /**

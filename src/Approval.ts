@@ -52,7 +52,15 @@ import type { AgentEvent } from "./AgentEvent.ts"
 import type { Answer, Question, QuestionReply, Request } from "./internal/openTurn.ts"
 import * as Tool from "./Tool.ts"
 
-export { Answer, type OpenRequests, OpenTurn, Question, QuestionAnswer, Reply, Request } from "./internal/openTurn.ts"
+export {
+  Answer,
+  type OpenRequests,
+  OpenTurn,
+  Question,
+  QuestionAnswer,
+  Reply,
+  Request
+} from "./internal/openTurn.ts"
 export { Declined, QuestionReply } from "./internal/openTurn.ts"
 export { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./internal/errors.ts"
 

@@ -18,12 +18,12 @@ import * as Params from "./internal/params.ts"
 import { execution, type PromiseContext, PromiseRejected, type ToolContext } from "./internal/toolContext.ts"
 import type { Trust, VendorMembers } from "./Message.ts"
 import type { ToolCaller } from "./Provider.ts"
-import * as Output from "./internal/toolRun.ts"
+import * as Output from "./internal/toolOutput.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
 export { InvalidParams, type ParamsSchema } from "./internal/params.ts"
 export { type PromiseContext, PromiseRejected, ToolContext } from "./internal/toolContext.ts"
-export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolRun.ts"
+export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolOutput.ts"
 
 /**
  * The options that `make`, `fromJsonSchema` and `fromPromise` share.

@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|interruption|params|toolContext|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook))\.ts$/
+    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|interruption|params|toolContext|invalidTool|toolOutput|toolRun|hookCalls|hookConstructor|hookOutput|invalidHook))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|hostedCall|lostCall|team|compact|journal|mailbox|reader|task|run|limits|gate|guards|pending|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|lostCall|team|compact|compactions|journal|mailbox|reader|task|run|limits|gate|guards|pending|queues|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.

@@ -2,7 +2,7 @@
  * Replaces tool names that providers refuse in a request, and restores them in the answer.
  */
 import * as Stream from "effect/Stream"
-import * as ToolRun from "../internal/toolRun.ts"
+import { acceptedName, isAcceptedName } from "../internal/invalidTool.ts"
 import type { ModelMessage } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
@@ -12,10 +12,10 @@ import type { ModelRequest } from "../Provider.ts"
  * name, the second ends with `_2` and the third with `_3`.
  */
 export const accepted = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const taken = new Set(names.filter(ToolRun.isAcceptedName))
+  const taken = new Set(names.filter(isAcceptedName))
   return names.map((name) => {
-    if (ToolRun.isAcceptedName(name)) return name
-    const plain = ToolRun.acceptedName(name)
+    if (isAcceptedName(name)) return name
+    const plain = acceptedName(name)
     let free = plain
     for (let count = 2; taken.has(free); count++) {
       const suffix = `_${count}`

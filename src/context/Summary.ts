@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { ContextManager } from "../ContextManager.ts"
-import { compactionFailed } from "../internal/compact.ts"
+import { compactionFailed } from "../internal/compactions.ts"
 import { HookManager } from "../HookManager.ts"
 import * as Loop from "../Loop.ts"
 import type { Message } from "../Message.ts"

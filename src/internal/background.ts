@@ -16,7 +16,7 @@ import type { Body, ToolOutput } from "../AgentEvent.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { OpenCall } from "./openTurn.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
-import * as Output from "./toolRun.ts"
+import * as Output from "./toolOutput.ts"
 
 type Outcome = ToolOutcome.Outcome
 

@@ -26,7 +26,7 @@ import {
 import * as Resumption from "./resumption.ts"
 import type { Run } from "./run.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
-import * as Output from "./toolRun.ts"
+import * as Output from "./toolOutput.ts"
 
 export class Batch {
   readonly run: Run

@@ -10,16 +10,14 @@ import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
 import type { OfTag } from "../AgentEvent.ts"
 import { type Compacted, ContextManager, type Plan, type Trigger } from "../ContextManager.ts"
+import { type ByHand, compactionFailed, type Entry } from "./compactions.ts"
 import { CompactionFailed, type FailureReason } from "./failureReason.ts"
-import * as FailureText from "./failureText.ts"
 import type * as Hook from "../Hook.ts"
-import type { Json } from "./json.ts"
 import * as Limits from "./limits.ts"
-import { type Assistant, makeId, type Message, type MessageId } from "../Message.ts"
+import { makeId } from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import { errorOf } from "./reply.ts"
 import type { Run } from "./run.ts"
-import { RunFailed } from "../Run.ts"
 import * as Transcript from "../Transcript.ts"
 import type { Usage } from "../Usage.ts"
 
@@ -193,100 +191,4 @@ const failedBy = (cause: Cause.Cause<CompactionFailed>): CompactionFailed => {
   if (Cause.hasInterrupts(cause)) return new CompactionFailed({ detail: "the run was stopped" })
   const error = errorOf(cause)
   return error instanceof CompactionFailed ? error : new CompactionFailed({ detail: error.message })
-}
-
-// ───────────────────────── Kept from run to run
-
-/** A compaction that failed is tried again when the conversation has grown by this part since. */
-const growth = 0.1
-
-/** A compaction that a run has made. */
-export interface Entry extends Transcript.Compaction {
-  readonly entryId: string
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-}
-
-/** The request of an application for a compaction. */
-export class ByHand {
-  readonly instructions: string | undefined
-  /** The compaction; `undefined` before it is made, and if there is nothing to compact. */
-  made: Entry | undefined
-
-  constructor(instructions: string | undefined) {
-    this.instructions = instructions
-  }
-}
-
-export class Compactions {
-  /** The last one, from which requests start; `undefined` before the first. */
-  current: Transcript.Compaction | undefined
-  /** The notes of providers on answers, by the ids of their messages. No event has them: they may hold the system prompt. */
-  readonly notes = new Map<MessageId, Json>()
-  /** The newest message that the usage of no answer up to it measures. */
-  private measuredAfter: MessageId | undefined
-  /** Tokens of the conversation when a compaction failed. */
-  private failedAt: number | undefined
-
-  constructor(messages: ReadonlyArray<Message>, current: Transcript.Compaction | undefined) {
-    this.current = current
-    if (current === undefined) return
-    const madeAfter = messages.findLast(({ id }) => id === current.madeAfter) ?? messages.at(-1)
-    this.measuredAfter = madeAfter?.id
-  }
-
-  keep(compaction: Transcript.Compaction, messages: ReadonlyArray<Message>): void {
-    const madeAfter = messages.at(-1)?.id
-    this.current = { ...compaction, ...(madeAfter === undefined ? {} : { madeAfter }) }
-    this.failedAt = undefined
-    this.remeasure(messages)
-  }
-
-  /** Begins anew with other messages. */
-  drop(messages: ReadonlyArray<Message>, current?: Transcript.Compaction): void {
-    this.current = current
-    this.failedAt = undefined
-    const madeAfter = current && messages.findLast(({ id }) => id === current.madeAfter)
-    this.measuredAfter = (madeAfter ?? messages.at(-1))?.id
-  }
-
-  /** Answers so far do not measure the conversation as it is sent from now on. */
-  remeasure(messages: ReadonlyArray<Message>): void {
-    this.measuredAfter = messages.at(-1)?.id
-  }
-
-  fail(tokens: number): void {
-    this.failedAt = tokens
-  }
-
-  /** Whether a compaction of so many tokens failed, and the conversation has hardly grown since. */
-  isTooSoon(tokens: number): boolean {
-    return this.failedAt !== undefined && tokens - this.failedAt < this.failedAt * growth
-  }
-
-  /** The last answer whose usage measures the conversation as it is sent. */
-  measured(messages: ReadonlyArray<Message>): Assistant | undefined {
-    for (let index = messages.length - 1; index >= 0; index--) {
-      const message = messages[index]
-      if (message === undefined || message.id === this.measuredAfter) return undefined
-      if (message.role === "assistant" && !Transcript.isFailed(message) && (message.usage?.total ?? 0) > 0)
-        return message
-    }
-    return undefined
-  }
-}
-
-// ───────────────────────── Failures of a compaction
-
-/** Keeps the reason and the usage of a run that failed. */
-export const compactionFailed = (failure: unknown): CompactionFailed => {
-  if (failure instanceof CompactionFailed) return failure
-  if (!(failure instanceof RunFailed)) return new CompactionFailed({ detail: FailureText.of(failure) })
-  const { reason, result } = failure
-  const isKept = reason._tag === "ProviderError" || reason._tag === "LimitExceeded"
-  return new CompactionFailed({
-    detail: reason.message,
-    ...(isKept ? { reason } : {}),
-    ...(result.usage.total > 0 ? { usage: result.usage } : {})
-  })
 }

@@ -4,13 +4,10 @@
  * A caller that leaves the stream, is interrupted or closes its scope has the control of the run interrupt that fiber, and waits for
  * its end: its events are balanced then, and its transcript whole.
  */
-import * as Arr from "effect/Array"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Latch from "effect/Latch"
-import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"

@@ -10,7 +10,6 @@ import type * as Hook from "../Hook.ts"
 import { quoted } from "./failureText.ts"
 import * as JsonSchema from "./jsonSchema.ts"
 import type { Assistant, ToolCall } from "../Message.ts"
-import * as HostedCall from "./hostedCall.ts"
 import type { Run } from "./run.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
@@ -59,7 +58,7 @@ const prepare = (
   const options = { among: run.offered, caseInsensitiveTools, invalidJsonArguments, ...changed }
   const allowed = { _tag: "Allowed", modified: false, approved: false } as const
   if (call.hosted === true) {
-    const prepared = HostedCall.prepared(call, changed?.input)
+    const prepared = ToolOutcome.prepared(call, changed?.input)
     return prepared === undefined
       ? rejected("The vendor runs this call, and takes no other params for it")
       : Effect.succeed({ ...allowed, prepared })

@@ -11,7 +11,6 @@ import type * as AgentEvent from "../AgentEvent.ts"
 import { HookFailed, TransformFailed } from "./failureReason.ts"
 import * as FailureText from "./failureText.ts"
 import * as Hook from "../Hook.ts"
-import * as HookInput from "./hookInput.ts"
 import type { HookManager, Registered } from "../HookManager.ts"
 import * as HookOutput from "./hookOutput.ts"
 import type { RunOptions } from "../RunOptions.ts"
@@ -81,7 +80,7 @@ export class RunHooks {
   /** Whether the point has a hook. */
   has(point: Hook.Point): boolean {
     const listed = this.run.team.active.hooks.list()
-    return listed.length > 0 && listed.some((hook) => isAt(point, hook))
+    return listed.some((hook) => isAt(point, hook))
   }
 
   /** The hooks of a point. */
@@ -238,7 +237,7 @@ const returned = <P extends Hook.Point>(
   input: Hook.Input<P>
 ): Effect.Effect<unknown, unknown> =>
   Effect.suspend(() => {
-    const work = hook.run(HookInput.frozen(input))
+    const work = hook.run(HookOutput.frozen(input))
     return Effect.isEffect(work) ? work : Effect.fail(noEffect)
   })
 

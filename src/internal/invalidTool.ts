@@ -12,7 +12,6 @@ import * as JsonSchema from "./jsonSchema.ts"
 import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
 import { TaggedError } from "./errors.ts"
-import { acceptedName, isAcceptedName } from "./toolRun.ts"
 
 /**
  * The definition of a tool cannot work.
@@ -235,3 +234,9 @@ const kindOfAll = (kinds: ReadonlyArray<string | undefined>): string | undefined
   const known = kinds.flatMap((kind) => (kind === undefined ? [] : kind.split(" or ")))
   return kinds.length === 0 || kinds.includes(undefined) ? undefined : [...new Set(known)].join(" or ")
 }
+
+/** Whether every provider accepts the name. */
+export const isAcceptedName = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
+
+/** The name with every character that providers refuse replaced by `_`, cut to 64 characters. */
+export const acceptedName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "_"

@@ -8,7 +8,9 @@ import * as Fiber from "effect/Fiber"
 import { memoize } from "effect/Function"
 import * as Latch from "effect/Latch"
 import type { ToolOutput } from "../AgentEvent.ts"
+import type * as ContextManager from "../ContextManager.ts"
 import { LimitExceeded } from "./failureReason.ts"
+import type { Control } from "./interruption.ts"
 import { table } from "./limitTable.ts"
 import {
   type Assistant,
@@ -20,29 +22,51 @@ import {
 } from "../Message.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
-import type { Run } from "./run.ts"
-import type { Limits } from "../RunOptions.ts"
+import type { Limits, RunOptions } from "../RunOptions.ts"
 import * as StopCondition from "../StopCondition.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Usage from "../Usage.ts"
 
+/** The part of a run that its limits look at. */
+interface Limited {
+  readonly options: RunOptions
+  readonly retry: { readonly retries: number } | undefined
+  readonly turn: number
+  readonly toolCalls: number
+  readonly spent: Spending
+  readonly repetition: Repetition
+  readonly waiting: { readonly stopwatch: Stopwatch }
+  readonly control: Control
+  readonly conversation: {
+    readonly messages: ReadonlyArray<Message>
+    readonly compaction: Transcript.Compaction | undefined
+  }
+  readonly pending: { readonly messages: ReadonlyArray<Message> }
+  readonly contextManager: ContextManager.Service
+  readonly attempt: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
+}
+
 /** How many turns a run may have, those that failed and were retried included. */
-export const maxTurns = ({ options, retry }: Run): number =>
+export const maxTurns = ({ options, retry }: Limited): number =>
   (options.limits?.maxTurns ?? table.maxTurns.initial) + (retry?.retries ?? 0)
 
 /** How often hooks may have one tool call run again. */
-export const maxToolRetries = (run: Run): number =>
+export const maxToolRetries = (run: Limited): number =>
   run.options.limits?.maxToolRetries ?? table.maxToolRetries.initial
 
-const maxIdentical = (run: Run): number =>
+const maxIdentical = (run: Limited): number =>
   run.options.limits?.maxIdenticalToolCalls ?? table.maxIdenticalToolCalls.initial
 
 /** Milliseconds that a run may take. */
-const executionTime = ({ options: { limits } }: Run): number =>
+const executionTime = ({ options: { limits } }: Limited): number =>
   limits?.executionTime === undefined ? Infinity : Duration.toMillis(limits.executionTime)
 
 /** Whether the option `stopWhen` ends the run after a turn with this answer. */
-export const isStopped = (run: Run, condition: StopCondition.StopCondition, message: Assistant): boolean =>
+export const isStopped = (
+  run: Limited,
+  condition: StopCondition.StopCondition,
+  message: Assistant
+): boolean =>
   StopCondition.isMet(condition, {
     turns: run.turn - (run.retry?.retries ?? 0),
     tokens: run.spent.total.usage.total,
@@ -52,27 +76,27 @@ export const isStopped = (run: Run, condition: StopCondition.StopCondition, mess
 const exceeded = (limit: LimitExceeded["limit"], value: number, max: number) =>
   new LimitExceeded({ limit, value, max })
 
-export const outOfTurns = (run: Run) => {
+export const outOfTurns = (run: Limited) => {
   const retries = run.retry?.retries ?? 0
   return exceeded("maxTurns", run.turn - retries, maxTurns(run) - retries)
 }
 
-export const outOfTime = (run: Run) =>
+export const outOfTime = (run: Limited) =>
   exceeded("executionTime", Math.floor(run.waiting.stopwatch.elapsed), executionTime(run))
 
 /** The error of a run that made more tool calls than it may. */
-export const tooManyToolCalls = ({ options, toolCalls }: Run): LimitExceeded | undefined => {
+export const tooManyToolCalls = ({ options, toolCalls }: Limited): LimitExceeded | undefined => {
   const { maxToolCalls = Infinity } = options.limits ?? {}
   return toolCalls > maxToolCalls ? exceeded("maxToolCalls", toolCalls, maxToolCalls) : undefined
 }
 
 /** Stops a run when its time is over, counted from its beginning. It does not count while a person has a question to answer. */
 export class Deadline {
-  private readonly run: Run
+  private readonly run: Limited
   private time: Duration.Input | undefined
   private timer: Fiber.Fiber<void> | undefined
 
-  constructor(run: Run) {
+  constructor(run: Limited) {
     this.run = run
   }
 
@@ -98,7 +122,7 @@ export class Deadline {
 }
 
 /** Fails if a turn must not begin. The limit on turns is not checked here: it has a policy. */
-export const check = Effect.fnUntraced(function* (run: Run) {
+export const check = Effect.fnUntraced(function* (run: Limited) {
   const { executionTime: time, maxContextSize: max } = run.options.limits ?? {}
   if (time !== undefined && run.waiting.stopwatch.elapsed >= Duration.toMillis(time))
     return yield* outOfTime(run)
@@ -116,7 +140,7 @@ const costUnknown = (models: ReadonlyArray<string>): string =>
   "Set limits.prices, or provide the service Prices"
 
 /** Measures the messages of the request: a window that leaves messages out leaves them out here too. */
-const checkContextSize = Effect.fnUntraced(function* (run: Run, max: number) {
+const checkContextSize = Effect.fnUntraced(function* (run: Limited, max: number) {
   const { compaction, messages: accepted } = run.conversation
   const { messages } = Transcript.compacted([...accepted, ...run.pending.messages], compaction)
   const view = yield* run.attempt(run.contextManager.view(messages, run.options))
@@ -125,14 +149,14 @@ const checkContextSize = Effect.fnUntraced(function* (run: Run, max: number) {
 })
 
 /** Fails when the model made the same calls with the same results too often. */
-export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> => {
+export const checkRepetition = (run: Limited): Effect.Effect<void, LimitExceeded> => {
   const max = maxIdentical(run)
   return run.repetition.isReached(run.turn, max) ? exceeded("maxIdenticalToolCalls", max, max) : Effect.void
 }
 
 /** Keeps a call and its result for `checkRepetition`, and gives the content of the result for the model. */
 export const recordCall = (
-  run: Run,
+  run: Limited,
   call: ToolCall,
   output: ToolOutput,
   turn = run.turn

@@ -22,7 +22,7 @@ import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
 import * as Silence from "./attempts.ts"
 import * as Spans from "./spans.ts"
-import * as PublishedOptions from "./options.ts"
+import * as PublishedOptions from "./eventParts.ts"
 
 /** An answer, as far as it came. */
 export interface Asked {

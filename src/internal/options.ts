@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { DurationInput, toJson } from "./durationInput.ts"
+import { DurationInput } from "./durationInput.ts"
 import type * as Hook from "../Hook.ts"
 import * as InvalidHook from "./invalidHook.ts"
 import * as Input from "./invalidInput.ts"
@@ -16,7 +16,7 @@ import type * as Message from "../Message.ts"
 import type { OutputOf, OutputOptions } from "./output.ts"
 import * as OutputReview from "./outputReview.ts"
 import { Patience } from "./attempts.ts"
-import type { QueueMode } from "./pending.ts"
+import type { QueueMode } from "./queues.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as RunOptions from "../RunOptions.ts"
 import type { Session } from "../Session.ts"
@@ -299,32 +299,3 @@ const notKept = new Input.InvalidInput({
   subject: "options",
   faults: ["preserveHistory is false beside session, which keeps the conversation. Give one of them"]
 })
-
-// ───────────────────────── The options as events have them
-
-/**
- * Returns the options as plain data, with durations in milliseconds. Leaves out `system`, `headers`, and `vendor` of the model
- * options and of hosted tools: an application may send events to its users, and they may hold secrets.
- */
-export const published = (options: RunOptions.RunOptions): RunOptions.RunOptions =>
-  Struct.evolve(Struct.omit(options, ["system"]), {
-    modelOptions: (modelOptions = {}) => ofCall(modelOptions),
-    limits: (limits = {}) => Struct.evolve(limits, { executionTime: millis }),
-    toolTimeout: millis,
-    hookTimeout: millis,
-    approvalTimeout: millis
-  })
-
-/** The options of a model call, without those that may hold secrets. */
-export const ofCall = (options: RunOptions.ModelOptions): RunOptions.ModelOptions =>
-  Struct.evolve(Struct.omit(options, ["headers", "vendor"]), {
-    hostedTools: (tools = []) => tools.map(withoutVendor)
-  })
-
-const withoutVendor = (tool: RunOptions.HostedToolDefinition): RunOptions.HostedToolDefinition => {
-  const { vendor: _, ...rest } = tool
-  return rest
-}
-
-// `evolve` gives it no absent member.
-const millis = (duration: Duration.Input = 0) => toJson(duration)

@@ -18,6 +18,7 @@ import type { ModelOptions } from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
 import { ToolContext } from "./toolContext.ts"
 import * as ToolRun from "./toolRun.ts"
+import * as ToolOutput from "./toolOutput.ts"
 
 /**
  * The options of a typed output.
@@ -187,7 +188,7 @@ export class Output<A> {
   }
 }
 
-const accepted = ToolRun.output("Accepted.", { terminate: true })
+const accepted = ToolOutput.output("Accepted.", { terminate: true })
 
 const cut: Partial<Record<Assistant["stopReason"], string>> = {
   length: "The answer was cut at its token limit. ",

@@ -1,12 +1,12 @@
 /**
  * The task of a run.
  */
-import type { ByHand, Compactions } from "./compact.ts"
+import type { ByHand, Compactions } from "./compactions.ts"
 import type { Interrupted, OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
 import type { Message } from "../Message.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./attempts.ts"
-import type { QueueName, Queues } from "./pending.ts"
+import type { QueueName, Queues } from "./queues.ts"
 import type { Requests } from "./requests.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { Team } from "./team.ts"

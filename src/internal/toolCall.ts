@@ -24,7 +24,8 @@ import type { Run } from "./run.ts"
 import * as Spans from "./spans.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
-import * as Output from "./toolRun.ts"
+import { idempotencyKey } from "./toolRun.ts"
+import * as Output from "./toolOutput.ts"
 import type * as Registry from "../ToolRegistry.ts"
 
 type Outcome = ToolOutcome.Outcome
@@ -296,7 +297,7 @@ const contextOf = (
   const { asked, id, mailbox, provider, turn } = batch.run
   return {
     toolCallId: call.id,
-    idempotencyKey: Output.idempotencyKey(batch.message, call),
+    idempotencyKey: idempotencyKey(batch.message, call),
     runId: id,
     ...(mailbox.path === undefined ? {} : { path: mailbox.path }),
     turn: batch.beside?.turn ?? turn,

@@ -2,10 +2,13 @@
  * How one tool call ended, and the words for the model where it did not run, or not to its end.
  */
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import { type StopReason, type ToolCall, type ToolOutcome, toolResult, type ToolResult } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
-import type { InvalidArguments, ToolNotFound } from "../ToolRegistry.ts"
+import type { InvalidArguments, PreparedCall, ToolNotFound } from "../ToolRegistry.ts"
+import * as JsonSchema from "./jsonSchema.ts"
 
 /** The result of one call, from its guards to the transcript. */
 export interface Outcome {
@@ -118,3 +121,21 @@ export const failures: ReadonlySet<ToolOutcome> = new Set<ToolOutcome>([
   "unknownTool",
   "invalidArguments"
 ])
+
+/** The tool of such a call. It may say yes again, but is no reader: the vendor's tool may have effects. */
+export const tool = ({ name }: Pick<ToolCall, "name">): Tool.Any => ({
+  name,
+  description: "A tool that the vendor runs.",
+  parameters: {},
+  effect: "idempotent",
+  decode: (input) => Effect.succeed(input),
+  execute: () => Effect.succeed("Approved.")
+})
+
+/** The call with the params that the model gave it. Those that another replaced, the vendor cannot take: `undefined`. */
+export const prepared = (call: ToolCall, input?: Schema.Json): PreparedCall | undefined => {
+  const { params = {} } = call
+  return input === undefined || JsonSchema.same(input, params)
+    ? { call, tool: tool(call), input: params, params: structuredClone(params) }
+    : undefined
+}

@@ -5,7 +5,7 @@ import type * as Official from "@modelcontextprotocol/client"
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import * as Tool from "../Tool.ts"
-import * as Output from "../internal/toolRun.ts"
+import * as Output from "../internal/toolOutput.ts"
 
 type Block = Message.Text | Message.Image
 

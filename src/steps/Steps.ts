@@ -20,12 +20,12 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type RunStatus, ToolOutput } from "../AgentEvent.ts"
 import * as Continuation from "../internal/continuation.ts"
-import * as HostedCall from "../internal/hostedCall.ts"
 import * as Input from "../internal/invalidInput.ts"
 import { table } from "../internal/limitTable.ts"
 import { TaggedError } from "../internal/errors.ts"
 import * as ToolOutcome from "../internal/toolOutcome.ts"
 import * as ToolRun from "../internal/toolRun.ts"
+import * as Output from "../internal/toolOutput.ts"
 import * as Message from "../Message.ts"
 import { parseArguments } from "../ModelEvent.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
@@ -349,10 +349,10 @@ export const results = (state: State, ended: ReadonlyArray<CallResult>): Effect.
       if (byCall.has(toolCallId))
         return yield* invalid(`Cannot take a result: the call ${toolCallId} has a result`)
       if (call === undefined) return yield* invalid(`Cannot take a result: no call ${toolCallId} is open`)
-      const content = output.content.map(ToolRun.bounded)
+      const content = output.content.map(Output.bounded)
       const end = {
         outcome: outcome ?? (output.isError === true ? "error" : "success"),
-        output: ToolRun.plain(output)
+        output: Output.plain(output)
       }
       byCall.set(toolCallId, ToolOutcome.result(call, end, now, content))
     }
@@ -457,7 +457,7 @@ export const call = Effect.fnUntraced(function* (
   const registry = yield* ToolRegistry
   const reading = {
     ...Struct.pick(options, ["caseInsensitiveTools", "invalidJsonArguments"]),
-    ...(call.hosted === true ? { among: new Map([[call.name, HostedCall.tool(call)]]) } : {})
+    ...(call.hosted === true ? { among: new Map([[call.name, ToolOutcome.tool(call)]]) } : {})
   }
   const answered = messages.findLast(({ role }) => role === "assistant") ?? { id }
   const context = {
@@ -472,7 +472,7 @@ export const call = Effect.fnUntraced(function* (
     Effect.flatMap((prepared) => {
       const limit = prepared.tool.timeout ?? options.toolTimeout ?? ToolOutcome.defaultTimeout
       return registry.execute(prepared, context).pipe(
-        Effect.map((done) => ToolOutcome.make(done.outcome, ToolRun.plain(done, prepared.tool))),
+        Effect.map((done) => ToolOutcome.make(done.outcome, Output.plain(done, prepared.tool))),
         Effect.timeoutOrElse({
           duration: limit,
           orElse: () => Effect.succeed(ToolOutcome.timedOut(call, Duration.toMillis(limit), false))

@@ -350,7 +350,9 @@ describe("approvals", () => {
         waiting({ asked: person })
       )
       yield* requests(4)
-      const open = (yield* agent.requests).approvals.filter(({ params }) => JSON.stringify(params).includes("never"))
+      const open = (yield* agent.requests).approvals.filter(({ params }) =>
+        JSON.stringify(params).includes("never")
+      )
       yield* approve(agent, open[0])
       const { newMessages } = yield* Fiber.join(run)
       assert.deepStrictEqual(resultTexts(newMessages), [

@@ -78,7 +78,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "an answer before a compaction measures nothing",
-    file: "src/internal/compact.ts",
+    file: "src/internal/compactions.ts",
     from: "if (message === undefined || message.id === this.measuredAfter) return undefined",
     to: "if (message === undefined) return undefined",
     test: "test/behaviour/Compaction.test.ts"
@@ -86,7 +86,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is what later runs of the agent start from, until the messages are replaced",
     without: "replaced messages have no compaction",
-    file: "src/internal/compact.ts",
+    file: "src/internal/compactions.ts",
     from: "    this.current = current\n    this.failedAt = undefined",
     to: "    this.failedAt = undefined",
     test: "test/behaviour/Compaction.test.ts"
@@ -94,7 +94,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "restored messages are not measured",
-    file: "src/internal/compact.ts",
+    file: "src/internal/compactions.ts",
     from: "    this.measuredAfter = madeAfter?.id\n",
     to: "",
     test: "test/behaviour/Compaction.test.ts"
@@ -102,7 +102,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "a failed answer measures nothing",
-    file: "src/internal/compact.ts",
+    file: "src/internal/compactions.ts",
     from: "!Transcript.isFailed(message) && ",
     to: "",
     test: "test/behaviour/Compaction.test.ts"
@@ -110,7 +110,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that succeeds, and one that a cancel ended, keep no later one from being tried",
     without: "a compaction that succeeds forgets a failure before it",
-    file: "src/internal/compact.ts",
+    file: "src/internal/compactions.ts",
     from: "{ madeAfter }) }\n    this.failedAt = undefined",
     to: "{ madeAfter }) }",
     test: "test/behaviour/Compaction.test.ts"

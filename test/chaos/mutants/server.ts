@@ -75,7 +75,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     ...several,
     without: "answers behind a summary measure requests after a restart",
-    file: "src/internal/compact.ts",
+    file: "src/internal/compactions.ts",
     from: "messages.findLast(({ id }) => id === current.madeAfter) ?? ",
     to: ""
   },

@@ -77,7 +77,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F082",
     without: "what is no JSON is a success",
-    file: "src/internal/toolRun.ts",
+    file: "src/internal/toolOutput.ts",
     from: "failure(`The tool returned a value that is not JSON. ${fault}`)",
     to: 'output("")',
     test: toolCalls
@@ -142,7 +142,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F093",
     without: "hooks are shown what the run goes on with",
     file: "src/internal/hookCalls.ts",
-    from: "hook.run(HookInput.frozen(input))",
+    from: "hook.run(HookOutput.frozen(input))",
     to: "hook.run(input)",
     test: hooks
   },

@@ -1,0 +1,132 @@
+/**
+ * Messages that wait for a run: steering is put in after the current turn, a follow-up when the run would end.
+ *
+ * Plain values, changed in one step: "nothing is queued" and "the run is over" cannot fall apart.
+ */
+import * as Latch from "effect/Latch"
+import type { Message } from "../Message.ts"
+
+/**
+ * A queue of an agent: of messages for the time after the current turn, or for the time when the run would end.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type QueueName = "steering" | "followUp"
+
+/**
+ * The number of messages of a queue that a turn takes: the oldest one, or all.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type QueueMode = "one-at-a-time" | "all"
+
+/**
+ * The mode of each queue.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type QueueModes = Readonly<Record<QueueName, QueueMode>>
+
+/**
+ * The number of messages in each queue.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sizes {
+  /** The messages for the time after the current turn. */
+  readonly steering: number
+  /** The messages for the time when the run would end. */
+  readonly followUp: number
+}
+
+/**
+ * The messages of each queue, oldest first.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Queued {
+  /** The messages for the time after the current turn. */
+  readonly steering: ReadonlyArray<Message>
+  /** The messages for the time when the run would end. */
+  readonly followUp: ReadonlyArray<Message>
+}
+
+export class Queues {
+  queued: Queued = { steering: [], followUp: [] }
+  modes: QueueModes
+  /** Open while the sizes have changed since `takeChange`. */
+  readonly changed = Latch.makeUnsafe(false)
+  /** Whether `changed` is open. */
+  hasChanged = false
+  /** Opened by the next message, which puts another one in its place. */
+  arrival = Latch.makeUnsafe(false)
+
+  constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
+    this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
+  }
+
+  get sizes(): Sizes {
+    return { steering: this.queued.steering.length, followUp: this.queued.followUp.length }
+  }
+
+  add(name: QueueName, messages: ReadonlyArray<Message>): void {
+    this.set(name, [...this.queued[name], ...messages])
+    this.announce()
+  }
+
+  /** Wakes those that wait for a message. */
+  announce(): void {
+    const { arrival } = this
+    this.arrival = Latch.makeUnsafe(false)
+    arrival.openUnsafe()
+  }
+
+  /** The next batch: one message or all, by the queue's mode. */
+  drain(name: QueueName, mode = this.modes[name]): ReadonlyArray<Message> {
+    const queue = this.queued[name]
+    const batch = mode === "all" ? queue : queue.slice(0, 1)
+    if (batch.length > 0) this.set(name, queue.slice(batch.length))
+    return batch
+  }
+
+  /** Puts a batch back where it came from. */
+  restore(name: QueueName, messages: ReadonlyArray<Message>): void {
+    if (messages.length > 0) this.set(name, [...messages, ...this.queued[name]])
+  }
+
+  /** Removes messages, and returns them. */
+  clear(name: QueueName | "all"): Queued {
+    const { followUp, steering } = this.queued
+    const [noSteering, noFollowUp] = [name !== "followUp", name !== "steering"]
+    this.change({ steering: noSteering ? [] : steering, followUp: noFollowUp ? [] : followUp })
+    return { steering: noSteering ? steering : [], followUp: noFollowUp ? followUp : [] }
+  }
+
+  setMode(name: QueueName, mode: QueueMode): void {
+    this.modes = { ...this.modes, [name]: mode }
+  }
+
+  /** The sizes, if they have changed since the last call. */
+  takeChange(): Sizes | undefined {
+    this.hasChanged = false
+    return this.changed.closeUnsafe() ? this.sizes : undefined
+  }
+
+  private set(name: QueueName, messages: ReadonlyArray<Message>): void {
+    this.change({ ...this.queued, [name]: messages })
+  }
+
+  private change(queued: Queued): void {
+    const before = this.sizes
+    this.queued = queued
+    const { followUp, steering } = this.sizes
+    if (steering === before.steering && followUp === before.followUp) return
+    this.hasChanged = true
+    this.changed.openUnsafe()
+  }
+}
