@@ -52,9 +52,7 @@ export class Handoff<in out A, in out E = never> {
   add(batch: ReadonlyArray<A>): void {
     if (batch.length === 0) return
     this.keep(batch)
-    if (this.reader === undefined || this.isWaking) return
-    this.isWaking = true
-    queueMicrotask(this.wake)
+    this.announce()
   }
 
   /** Waits while more than `capacity` elements wait for the reader. */
@@ -65,7 +63,7 @@ export class Handoff<in out A, in out E = never> {
   /** Ends the reading side, after all that was added before. Nothing is added later. */
   end(exit: Exit.Exit<void, E>): void {
     this.ended = exit
-    this.handOver()
+    this.announce()
   }
 
   /** All that waits, once there is something. For one reader at a time. */
@@ -89,13 +87,16 @@ export class Handoff<in out A, in out E = never> {
     if (this.waiting.length > this.capacity) this.hasRoom.closeUnsafe()
   }
 
-  private readonly wake = (): void => {
-    this.isWaking = false
-    this.handOver()
+  /** Continues a waiting reader after the current step, once for all that is added in it. */
+  private announce(): void {
+    if (this.reader === undefined || this.isWaking) return
+    this.isWaking = true
+    queueMicrotask(this.handOver)
   }
 
   /** Resumes the reader, if it waits and there is something for it. */
-  private handOver(): void {
+  private readonly handOver = (): void => {
+    this.isWaking = false
     const resume = this.reader
     const next = resume && this.next()
     if (resume === undefined || next === undefined) return

@@ -10,6 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -17,6 +18,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Credentials, type Service as Keys } from "../http/Credentials.ts"
 import * as ConnectionFailure from "../http/ConnectionFailure.ts"
+import * as ProviderRequest from "../http/ProviderRequest.ts"
 import * as Wording from "../http/Wording.ts"
 import { makeId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
@@ -103,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const { deployment, protocol } = options
   const { endpoint, lacks, name, provider: id, refuses, schemas } = protocol
-  const client = yield* httpClient
+  const client = ProviderRequest.scoped(yield* httpClient)
   const own = yield* Models.Rules
   const server = { ...deployment.serves, endpoint, lacks, refuses, schemas, protocol: name, id, own }
   const opened: Opened = {
@@ -176,7 +178,7 @@ const serverOf = (url: string): Pick<Provider["Service"], "server"> => {
 
 interface Opened extends Options {
   readonly framing: Framing.Framing
-  readonly client: HttpClient.HttpClient
+  readonly client: HttpClient.HttpClient.With<HttpClientError, Scope.Scope>
   /** The `Credentials` at the time of `make`. Those at the time of a request win. */
   readonly keys: Keys | undefined
   readonly limits: Silence.Limits

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
 import { Agent, AgentEvent, Tool } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
 import { HttpClient, HttpClientResponse } from "effect/http"
+import { serve, stream } from "../providers/server.ts"
 import { type Count, each } from "./count.ts"
 
 /**
@@ -15,6 +17,7 @@ const bounds = {
   batch: { steps: 0.53, fibers: 0, hops: 0 },
   heard: { steps: 24, fibers: 0, hops: 0 },
   turn: { steps: 537, fibers: 11.25, hops: 1.25 },
+  turnOverHttp: { steps: 551, fibers: 12, hops: 0 },
   agent: { steps: 610, fibers: 11.25, hops: 1.25 },
   call: { steps: 155, fibers: 6.25, hops: 0 }
 }
@@ -177,6 +180,27 @@ describe("what it costs", () => {
     Effect.gen(function* () {
       within(yield* each((count) => streamed(turns(count)), 10, 10), bounds.turn)
       within(yield* each((count) => streamed(turns(count)), 90, 10), bounds.turn)
+    })
+  )
+
+  it.live("a turn with one call, over HTTP: no wait for the scheduler", () =>
+    Effect.gen(function* () {
+      let left = 0
+      const server = yield* serve((response) => {
+        const pieces = --left > 0 ? answer([call(0, `call_${left}`)], "tool_calls") : done
+        stream(response)
+        for (const piece of pieces) response.write(piece)
+        response.end()
+      })
+      const http = OpenAiCompatible.layer({ id: "counted", baseUrl: server.baseUrl }).pipe(
+        Layer.provide(NodeHttp.layer)
+      )
+      const turns = (count: number) =>
+        Effect.suspend(() => {
+          left = count
+          return one
+        })
+      within(yield* Effect.provide(each(turns, 10, 50), http), bounds.turnOverHttp)
     })
   )
 

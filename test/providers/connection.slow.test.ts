@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { NodeHttpClient } from "@effect/platform-node"
 import { FetchHttpClient, HttpClient, type HttpClientResponse } from "effect/http"
 import { Message, type Provider } from "effect-agent"
@@ -77,6 +77,34 @@ describe("a client of Node", () => {
 })
 
 describe("a connection", () => {
+  it.live("is closed when its reader is interrupted between the head and the body, with every client", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => stream(response).write(answer.slice(0, 20)))
+      for (const layer of [FetchHttpClient.layer, ...ofNode]) {
+        const reader = yield* Deferred.make<Fiber.Fiber<void, unknown>>()
+        // The response has come, and is next given to its reader.
+        const interrupting = Effect.flatMap(Deferred.await(reader), (fiber) =>
+          Effect.uninterruptible(Effect.sync(() => fiber.interruptUnsafe()))
+        )
+        const asked = Effect.gen(function* () {
+          const client = HttpClient.transformResponse(
+            yield* HttpClient.HttpClient,
+            Effect.tap(() => interrupting)
+          )
+          const made = OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
+          yield* ask(yield* Effect.provideService(made, HttpClient.HttpClient, client))
+        })
+        // The client stays, so that only the reader can close its connection.
+        yield* Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(asked)
+          yield* Deferred.succeed(reader, fiber)
+          assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+          yield* server.idle
+        }).pipe(Effect.provide(layer))
+      }
+    })
+  )
+
   it.live("may be compressed, whichever client reads it", () =>
     Effect.gen(function* () {
       for (const [encoding, compress] of Object.entries({ gzip: createGzip, deflate: createDeflate })) {

@@ -7,7 +7,7 @@ import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
 import type { HttpClientError } from "effect/http/HttpClientError"
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
@@ -20,7 +20,7 @@ import type { Redact } from "./secrets.ts"
 
 /** A request. */
 export interface Asking {
-  readonly client: HttpClient.HttpClient
+  readonly client: HttpClient.HttpClient.With<HttpClientError, Scope.Scope>
   readonly request: HttpClientRequest.HttpClientRequest
   readonly redact: Redact
 }
@@ -37,8 +37,7 @@ export const open = (asking: Asking): Effect.Effect<Connection, HttpClientError,
     })
   )
 
-const sent = ({ client, redact, request }: Asking) =>
-  Plain.sent(HttpClient.withScope(client).execute(request), redact)
+const sent = ({ client, redact, request }: Asking) => Plain.sent(client.execute(request), redact)
 
 const answered = (
   response: HttpClientResponse.HttpClientResponse,
