@@ -206,11 +206,10 @@ export class AgentRuntime {
     const ended = Latch.makeUnsafe(false)
     this.ended = ended
     this.changes = undefined
-    const { compactions, observe, queues, subscriptions, team } = this
+    const { compactions, nextTurn, observe, queues, subscriptions, team } = this
     const { inner, requests } = this.open
     const { messages } = this.current
     const options = Options.patch(Options.patch(this.current.options, begin.interrupted?.options), patch)
-    const nextTurn = () => this.takeChanges()
     const onRun = (run: Run) => {
       this.run = run
     }
@@ -237,13 +236,15 @@ export class AgentRuntime {
     if (!this.current.messages.some(({ id }) => id === turn?.message.id)) this.open.keep(undefined)
   }
 
-  private takeChanges() {
+  /** Takes the changes for the next turn. */
+  private readonly nextTurn = () => {
     const { changes } = this
     this.changes = undefined
     // The messages that the run has added since they were replaced stand behind them.
     return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
   }
 
+  /** Folds events of the current run into the state. */
   private readonly observe = (events: ReadonlyArray<AgentEvent>): void => {
     const next = State.after(this.current, events, this)
     if (next !== this.current) this.set(next)

@@ -58,17 +58,11 @@ export const compacted = (state: AgentState, compaction: Transcript.Compaction |
   return compaction === undefined ? others : { ...others, compaction }
 }
 
-/** The agent whose state it is. */
-interface Owner {
-  readonly compactions: Compactions
-  readonly team: Team
-}
-
 /** The state after more events of a run: itself, if they change nothing. */
 export const after = (
   state: AgentState,
   events: ReadonlyArray<AgentEvent>,
-  { compactions, team }: Owner
+  { compactions, team }: { readonly compactions: Compactions; readonly team: Team }
 ): AgentState => {
   // Messages that end together are put in together, for there may be thousands.
   if (events.length > 2) {

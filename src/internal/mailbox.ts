@@ -79,8 +79,10 @@ export class Mailbox {
   private readonly hasUndelivered = Latch.makeUnsafe(false)
   /** Open while all is delivered. */
   private readonly settled = Latch.makeUnsafe(true)
-  /** Waits for the mailbox around this one. */
+  /** Waits until the mailbox around this one has delivered all events so far. */
   private readonly outerDelivered: Effect.Effect<void>
+  /** Waits for both. */
+  private readonly allDelivered: Effect.Effect<void>
   /** Subscribers that a stop found busy: they receive only the end of the run. */
   private readonly interrupted = new Set<Subscriber>()
 
@@ -91,6 +93,8 @@ export class Mailbox {
     this.audience = audience
     this.outer = outer
     this.outerDelivered = outer === undefined ? Effect.void : Effect.suspend(() => outer.delivered)
+    const { await: here } = this.settled
+    this.allDelivered = outer === undefined ? here : Effect.andThen(here, this.outerDelivered)
     this.delivered = this.outerDelivered
   }
 
@@ -166,7 +170,7 @@ export class Mailbox {
     ) {
       for (const event of events) this.undelivered.push(event)
       this.settled.closeUnsafe()
-      this.delivered = Effect.andThen(this.settled.await, this.outerDelivered)
+      this.delivered = this.allDelivered
       this.hasUndelivered.openUnsafe()
       return
     }

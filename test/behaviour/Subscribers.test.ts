@@ -478,6 +478,45 @@ describe("the state of an agent", () => {
     })
   )
 
+  it.effect("takes the same values with and without listeners", () =>
+    Effect.gen(function* () {
+      const statesWith = Effect.fnUntraced(function* (
+        listen: (made: Agent.Agent) => Effect.Effect<unknown, never, Scope.Scope>
+      ) {
+        const scope = yield* Scope.make()
+        const made = yield* Agent.make({ model: "m", tools: [say("a"), say("b")] }).pipe(
+          Effect.provide(ScriptedProvider.layer([call("a"), call("b"), done])),
+          Scope.provide(scope)
+        )
+        yield* Scope.provide(listen(made), scope)
+        const watcher = yield* Effect.forkChild(Stream.runCollect(made.state.changes), {
+          startImmediately: true
+        })
+        yield* made.prompt("hi")
+        yield* Scope.close(scope, Exit.void)
+        const states = yield* Fiber.join(watcher)
+        return states.map(({ messages, pendingToolCalls, phase }) => [
+          phase,
+          messages.map(({ role }) => role),
+          pendingToolCalls.size
+        ])
+      })
+      const alone = yield* statesWith(() => Effect.void)
+      assert.deepStrictEqual(alone.at(-1), [
+        "idle",
+        ["user", "assistant", "toolResult", "assistant", "toolResult", "assistant"],
+        0
+      ])
+      const quick = (made: Agent.Agent) => made.subscribe(() => Effect.void)
+      const slow = (made: Agent.Agent) => made.subscribe(() => Effect.yieldNow)
+      const reading = (made: Agent.Agent) =>
+        Effect.forkDetach(Stream.runDrain(made.events), { startImmediately: true })
+      const all = (made: Agent.Agent) => Effect.all([quick(made), slow(made), reading(made)])
+      for (const listen of [quick, slow, reading, all])
+        assert.deepStrictEqual(yield* statesWith(listen), alone)
+    })
+  )
+
   it.effect("can be left by one who watches it, and is written by the agent only", () =>
     Effect.gen(function* () {
       const script = yield* agent([done])
