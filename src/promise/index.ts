@@ -30,6 +30,7 @@ export type {
   ListedHook,
   PromiseAgent,
   PromiseHooks,
+  PromiseQueues,
   PromiseState,
   PromiseTools,
   PromptOptions,
