@@ -5,19 +5,17 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
-import * as PubSub from "effect/PubSub"
+import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as State from "./agentState.ts"
 import * as Background from "./background.ts"
 import { type ByHand, Compactions } from "./compactions.ts"
 import * as Continuation from "./continuation.ts"
 import { Subscriptions } from "./mailbox.ts"
-import type { Reader } from "./reader.ts"
+import { type Reader, Readers } from "./reader.ts"
 import * as Execution from "./execution.ts"
 import type { Interrupted } from "./openTurn.ts"
 import type { Control } from "./interruption.ts"
@@ -75,7 +73,8 @@ export interface SteerOptions {
 export class AgentRuntime {
   readonly queues: Queues
   current: State.AgentState
-  private readonly states: State.States
+  /** Those who watch the state. */
+  private readonly watchers = new Readers<State.AgentState>()
   /** Lays the agent's services over the caller's. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Services>
   /** Opened when the current run is over and its subscribers have received all events; `undefined` without a run. */
@@ -99,7 +98,6 @@ export class AgentRuntime {
 
   constructor(
     state: State.AgentState,
-    states: State.States,
     modes: Partial<Record<QueueName, QueueMode>>,
     { journal, parent, preserveHistory, scope, team }: Surroundings,
     services: (caller: Context.Context<never>) => Context.Context<Services>
@@ -107,8 +105,6 @@ export class AgentRuntime {
     this.current = state
     this.origin = preserveHistory ? undefined : state
     this.compactions = new Compactions(state.messages, state.compaction)
-    this.states = states
-    this.set(state)
     this.queues = new Queues(modes)
     this.journal = journal
     this.parent = parent
@@ -143,13 +139,13 @@ export class AgentRuntime {
     return {
       get: Effect.sync(() => this.current),
       getUnsafe: () => this.current,
-      changes: Stream.fromPubSubTake(this.states)
+      changes: this.watchers.stream(Queue.unbounded(), () => [this.current])
     }
   }
 
   private set(state: State.AgentState): void {
     this.current = state
-    PubSub.publishUnsafe(this.states, [state])
+    for (const watcher of this.watchers.queues) Queue.offerUnsafe(watcher, state)
   }
 
   /**
@@ -342,7 +338,7 @@ export class AgentRuntime {
     this.isClosed = true
     if (this.control !== undefined) yield* this.control.cancel("the agent was closed")
     yield* this.waitForIdle
-    PubSub.endUnsafe(this.states, Exit.void)
+    this.watchers.end()
     this.subscriptions.close()
   })
 }

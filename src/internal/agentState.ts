@@ -2,9 +2,7 @@
  * The visible state of an agent, folded from its events.
  */
 import type * as Effect from "effect/Effect"
-import * as PubSub from "effect/PubSub"
 import type * as Stream from "effect/Stream"
-import type * as Take from "effect/Take"
 import { CallSet } from "./callSet.ts"
 import { type AgentEvent, type Phase, progressed } from "../AgentEvent.ts"
 import type { Compactions } from "./compactions.ts"
@@ -110,8 +108,3 @@ export interface Subscribable<out A> {
   /** The value as it is now, and each that comes after it. Ends when the agent's scope closes. */
   readonly changes: Stream.Stream<A>
 }
-
-/** The states of an agent, for those who watch it: first the latest one. */
-export type States = PubSub.PubSub<Take.Take<AgentState>>
-
-export const states: Effect.Effect<States> = PubSub.unbounded({ replay: 1 })

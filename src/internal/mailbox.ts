@@ -20,7 +20,6 @@ import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { AgentEvent, Body, OfTag } from "../AgentEvent.ts"
 import { attempt, type Control, grace } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
@@ -28,7 +27,7 @@ import type { MessageId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { Part } from "./partials.ts"
 import type { Queues } from "./queues.ts"
-import type { Reader } from "./reader.ts"
+import { type Reader, Readers } from "./reader.ts"
 import * as Report from "../RunReport.ts"
 import type { ToolContext } from "./toolContext.ts"
 
@@ -187,7 +186,7 @@ export class Mailbox {
       this.tracePhase?.(events)
       observe?.(events)
     }
-    if (subscriptions !== undefined && subscriptions.readers.size > 0) subscriptions.add(events)
+    if (subscriptions !== undefined && subscriptions.readers.queues.size > 0) subscriptions.add(events)
   }
 
   /** Waits while subscribers and the reader are too far behind. */
@@ -336,10 +335,11 @@ type Listener<E, R> = (event: AgentEvent) => Effect.Effect<void, E, R>
 export class Subscriptions {
   /** In the order in which they subscribed. */
   subscribers: ReadonlyArray<Subscriber> = []
-  readonly readers = new Set<Queue.Queue<AgentEvent, Cause.Done>>()
+  readonly readers = new Readers<AgentEvent>()
+  /** All events from now on, until the agent closes. */
+  readonly events = this.readers.stream(Queue.sliding(eventBuffer))
   /** Of the agent. */
   private readonly scope: Scope.Scope
-  private isClosed = false
   private count = 0
   /** How many events readers have lost. */
   dropped = 0
@@ -350,7 +350,7 @@ export class Subscriptions {
 
   /** Takes events to the readers; one that is too far behind loses its oldest. */
   add(events: Events): void {
-    for (const reader of this.readers) {
+    for (const reader of this.readers.queues) {
       for (const event of events) {
         if (Queue.sizeUnsafe(reader) >= eventBuffer) this.dropped++
         Queue.offerUnsafe(reader, event)
@@ -379,34 +379,17 @@ export class Subscriptions {
         }
       }
       const scope = Context.get(context, Scope.Scope)
-      if (!this.isClosed) this.subscribers = [...this.subscribers, subscriber]
+      if (!this.readers.isEnded) this.subscribers = [...this.subscribers, subscriber]
       return scope === this.scope
         ? Effect.void
         : Scope.addFinalizer(scope, Effect.sync(subscriber.unsubscribe))
     })
   }
 
-  /** All events from now on, until the agent closes. */
-  get events(): Stream.Stream<AgentEvent> {
-    const open = Effect.tap(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) =>
-      Effect.sync(() => this.readers.add(reader))
-    )
-    const close = (reader: Queue.Queue<AgentEvent, Cause.Done>) => {
-      this.readers.delete(reader)
-      return Queue.shutdown(reader)
-    }
-    return Stream.suspend(() =>
-      this.isClosed
-        ? Stream.empty
-        : Stream.unwrap(Effect.map(Effect.acquireRelease(open, close), Stream.fromQueue))
-    )
-  }
-
   /** Ends the streams of events, and removes the subscribers. */
   close(): void {
-    this.isClosed = true
     this.subscribers = []
-    for (const reader of this.readers) Queue.endUnsafe(reader)
+    this.readers.end()
   }
 }
 

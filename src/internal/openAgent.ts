@@ -59,7 +59,6 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
   const options = yield* restored(team, runOptions, session?.restored)
   const runtime = new AgentRuntime(
     State.initial(messages, options, compaction),
-    yield* State.states,
     modes,
     { journal: session && new Journal(session), parent, preserveHistory, scope, team },
     // Services of the agent under the caller's, so that the caller's span and services win, but in a server. The provider, the tools

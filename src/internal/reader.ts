@@ -12,6 +12,7 @@ import * as Channel from "effect/Channel"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import type * as Pull from "effect/Pull"
+import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
@@ -164,5 +165,38 @@ export class Recording implements Reader {
         return pull
       })
     )
+  }
+}
+
+/** The readers of a stream, each with a queue of its own from the moment on when it begins to read. No run waits for them. */
+export class Readers<in out A> {
+  readonly queues = new Set<Queue.Queue<A, Cause.Done>>()
+  isEnded = false
+
+  /** A stream of the values from now on, behind those of `first`, which are all of it after the end. Default: none. */
+  stream(
+    make: Effect.Effect<Queue.Queue<A, Cause.Done>>,
+    first: () => ReadonlyArray<A> = () => []
+  ): Stream.Stream<A> {
+    const close = (queue: Queue.Queue<A, Cause.Done>) => {
+      this.queues.delete(queue)
+      return Queue.shutdown(queue)
+    }
+    const open = Effect.map(make, (queue) => {
+      for (const value of first()) Queue.offerUnsafe(queue, value)
+      this.queues.add(queue)
+      return queue
+    })
+    return Stream.suspend(() =>
+      this.isEnded
+        ? Stream.fromIterable(first())
+        : Stream.unwrap(Effect.map(Effect.acquireRelease(open, close), Stream.fromQueue))
+    )
+  }
+
+  /** Ends the streams. */
+  end(): void {
+    this.isEnded = true
+    for (const queue of this.queues) Queue.endUnsafe(queue)
   }
 }
