@@ -195,7 +195,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`grep` and `find`: `searchTime`", "tools/Walk", /searchTime = "(\d+) seconds"/],
   ["wait for work that ignores its interruption", "internal/interruption", /grace = (\d+)/],
   ["lag of a reader of `agent.events`", "internal/mailbox", /eventBuffer = (\d+)/],
-  ["text in the result of a tool", "internal/toolRun", /maxText = ([\d_]+)/],
+  ["text in the result of a tool", "internal/toolOutput", /maxText = ([\d_]+)/],
   ["answer of a provider, decompressed", "providers/internal/answer", /maxBytes = (\d+) \* 1024 \* 1024/],
   ["arguments of the calls of an answer", "internal/answerSize", /maxArguments = (\d+) \* 1024 \* 1024/],
   ["text and thinking of an answer", "internal/answerSize", /maxText = (\d+) \* 1024 \* 1024/]
