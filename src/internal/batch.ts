@@ -338,7 +338,7 @@ export class Batch {
 // ───────────────────────── Large results
 
 /** Makes the result for the model, and stores its whole text first where that is too large. */
-export const fitResult = (run: Run, call: ToolCall, output: ToolOutput): Effect.Effect<ToolOutput> => {
+const fitResult = (run: Run, call: ToolCall, output: ToolOutput): Effect.Effect<ToolOutput> => {
   const cut = run.resultLimit({ runId: run.id, toolCallId: call.id, toolName: call.name }, output)
   if (cut === undefined) return Effect.succeed(bounded(output))
   const unstored = bounded(Output.plain(cut.unstored))

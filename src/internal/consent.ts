@@ -200,7 +200,7 @@ const answered = Effect.fnUntraced(function* (
 })
 
 /** The members that approvals and questions share. */
-export const requestBase = (
+const requestBase = (
   { run }: Batch,
   toolCallId: string,
   earlier: Pick<Request, "expiresAt"> | undefined
@@ -220,7 +220,7 @@ export const requestBase = (
   }
 }
 
-export const makeRequestId = (kind: string): string => `${kind}_${makeId().slice("msg_".length)}`
+const makeRequestId = (kind: string): string => `${kind}_${makeId().slice("msg_".length)}`
 
 /** A request to a person, and its words for both ends. */
 interface Asking<R, A> {

@@ -58,7 +58,7 @@ const prepare = (
   const options = { among: run.offered, caseInsensitiveTools, invalidJsonArguments, ...changed }
   const allowed = { _tag: "Allowed", modified: false, approved: false } as const
   if (call.hosted === true) {
-    const prepared = ToolOutcome.prepared(call, changed?.input)
+    const prepared = ToolOutcome.preparedHosted(call, changed?.input)
     return prepared === undefined
       ? rejected("The vendor runs this call, and takes no other params for it")
       : Effect.succeed({ ...allowed, prepared })

@@ -14,7 +14,7 @@ import * as Message from "../Message.ts"
 import * as OutputReview from "./outputReview.ts"
 import * as Pending from "./pending.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import * as Options from "./eventParts.ts"
+import * as EventParts from "./eventParts.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import { Outer, type Run } from "./run.ts"
 import type { RunFailed, RunResult } from "../Run.ts"
@@ -55,7 +55,7 @@ const begin = (run: Run, { continued, open, prompts }: Task): void =>
     v: version,
     prompts,
     model: run.options.model,
-    options: Options.published(run.options),
+    options: EventParts.published(run.options),
     continued,
     ...(open === undefined ? {} : { resumes: open.runId })
   })

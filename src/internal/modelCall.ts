@@ -20,9 +20,9 @@ import { isOfContent } from "./recovery.ts"
 import { errorOf, type Excess, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
-import * as Silence from "./attempts.ts"
+import * as Attempts from "./attempts.ts"
 import * as Spans from "./spans.ts"
-import * as PublishedOptions from "./eventParts.ts"
+import * as EventParts from "./eventParts.ts"
 
 /** An answer, as far as it came. */
 export interface Asked {
@@ -56,7 +56,7 @@ export const ask = Effect.fnUntraced(function* (
   return {
     message,
     durationMs,
-    exit: isBad && Exit.isSuccess(exit) ? Exit.fail(Silence.failedBy(message)) : exit
+    exit: isBad && Exit.isSuccess(exit) ? Exit.fail(Attempts.failedBy(message)) : exit
   }
 })
 
@@ -179,7 +179,7 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
       _tag: "ModelCallStart",
       model,
       messageCount: messages.length,
-      options: PublishedOptions.ofCall(options)
+      options: EventParts.ofCall(options)
     })
     yield* run.mailbox.delivered
   }
@@ -256,7 +256,7 @@ const streamed = (reply: Reply, request: ModelRequest) => {
   const released = run.guard.output?.(answer, askedOf(run, request)) ?? answer
   const streaming = Effect.flatMap(
     Stream.runForEachArray(released, (events) => reply.receive(events)),
-    () => (reply.reply.finish === undefined ? Effect.fail(Silence.truncated(reply.provider)) : reply.settle)
+    () => (reply.reply.finish === undefined ? Effect.fail(Attempts.truncated(reply.provider)) : reply.settle)
   )
   // An estimate of what is spent needs the price before the answer begins.
   const priced = run.spent.isBounded ? Effect.andThen(reply.findPrice, streaming) : streaming

@@ -18,7 +18,7 @@ import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { RunHooks } from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
-import * as HostedCall from "./toolOutcome.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
 import type { Interrupted } from "./openTurn.ts"
 import { attempt, Control } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
@@ -237,7 +237,7 @@ export class Run {
   toolOf(call: ToolCall): Tool.Any | undefined {
     const { name } = call
     return call.hosted === true
-      ? HostedCall.tool(call)
+      ? ToolOutcome.hostedTool(call)
       : findTool(this.offered, name, this.options.caseInsensitiveTools)
   }
 

@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Struct from "effect/Struct"
 import type * as Tracer from "effect/Tracer"
 import type { Phase } from "../AgentEvent.ts"
-import * as Inspection from "./errors.ts"
+import * as Errors from "./errors.ts"
 import * as JsonText from "./jsonText.ts"
 import * as Message from "../Message.ts"
 import type { ModelEvent, Reply } from "../ModelEvent.ts"
@@ -275,7 +275,7 @@ const cancelled: Verdict = { type: "cancelled", status: Exit.interrupt() }
 const failed = (type: string, message: string): Verdict => {
   const error = new Error(message)
   error.name = type
-  Inspection.strip(error)
+  Errors.strip(error)
   return { type, status: Exit.fail(error) }
 }
 

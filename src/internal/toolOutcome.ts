@@ -1,5 +1,5 @@
 /**
- * How one tool call ended, and the words for the model where it did not run, or not to its end.
+ * How one tool call ended, the words for the model where it did not run, or not to its end, and the calls that the vendor runs.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -122,8 +122,10 @@ export const failures: ReadonlySet<ToolOutcome> = new Set<ToolOutcome>([
   "invalidArguments"
 ])
 
-/** The tool of such a call. It may say yes again, but is no reader: the vendor's tool may have effects. */
-export const tool = ({ name }: Pick<ToolCall, "name">): Tool.Any => ({
+// ───────────────────────── Calls that the vendor runs
+
+/** The tool of a call that the vendor runs once it is approved. It may say yes again, but is no reader: the vendor's tool may have effects. */
+export const hostedTool = ({ name }: Pick<ToolCall, "name">): Tool.Any => ({
   name,
   description: "A tool that the vendor runs.",
   parameters: {},
@@ -132,10 +134,10 @@ export const tool = ({ name }: Pick<ToolCall, "name">): Tool.Any => ({
   execute: () => Effect.succeed("Approved.")
 })
 
-/** The call with the params that the model gave it. Those that another replaced, the vendor cannot take: `undefined`. */
-export const prepared = (call: ToolCall, input?: Schema.Json): PreparedCall | undefined => {
+/** A call that the vendor runs, with the params that the model gave it. Those that another replaced, the vendor cannot take: `undefined`. */
+export const preparedHosted = (call: ToolCall, input?: Schema.Json): PreparedCall | undefined => {
   const { params = {} } = call
   return input === undefined || JsonSchema.same(input, params)
-    ? { call, tool: tool(call), input: params, params: structuredClone(params) }
+    ? { call, tool: hostedTool(call), input: params, params: structuredClone(params) }
     : undefined
 }

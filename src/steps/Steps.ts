@@ -457,7 +457,7 @@ export const call = Effect.fnUntraced(function* (
   const registry = yield* ToolRegistry
   const reading = {
     ...Struct.pick(options, ["caseInsensitiveTools", "invalidJsonArguments"]),
-    ...(call.hosted === true ? { among: new Map([[call.name, ToolOutcome.tool(call)]]) } : {})
+    ...(call.hosted === true ? { among: new Map([[call.name, ToolOutcome.hostedTool(call)]]) } : {})
   }
   const answered = messages.findLast(({ role }) => role === "assistant") ?? { id }
   const context = {
