@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|interruption|params|toolContext|invalidTool|toolOutput|toolRun|hookCalls|hookConstructor|hookOutput|invalidHook))\.ts$/
+    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|interruption|params|invalidTool|toolOutput|toolRun|hookCalls|hookOutput|invalidHook))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|lostCall|team|compact|compactions|journal|mailbox|reader|task|run|limits|gate|guards|pending|queues|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|options|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|resumption|consent|lostCall|team|compact|compactions|journal|mailbox|reader|task|run|limits|gate|guards|pending|queues|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|turn|ending|execution|loop|output|options|eventsOnly|spans|telemetry))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.
@@ -147,11 +147,11 @@ describe("architecture", () => {
     assert.isAtMost(modules.length, Bounds.maxPublic)
   })
 
-  it("keeps the loop and the turn within 320 lines of code together", () => {
+  it("keeps the loop and the turn, with the calls of its answer, within 390 lines of code together", () => {
     const lines = ["internal/loop.ts", "internal/turn.ts"].map((file) => linesOf(treeOf(file)))
     assert.isAtMost(
       lines.reduce((sum, count) => sum + count, 0),
-      320
+      390
     )
   })
 

@@ -164,7 +164,7 @@ const defaults = new Map(
 
 /** The place of each number in the source. */
 const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegExp]> = [
-  ["`toolConcurrency`", "internal/toolBatch", /defaultConcurrency = (\d+)/],
+  ["`toolConcurrency`", "internal/turn", /defaultConcurrency = (\d+)/],
   ["`toolTimeout`", "internal/toolOutcome", /defaultTimeout = Duration\.seconds\((\d+)\)/],
   ["`hookTimeout`", "internal/hookCalls", /hookTimeout: Duration\.seconds\((\d+)\)/],
   ["`maxConsecutiveHookErrors`", "internal/hookCalls", /defaultMaxErrors = (\d+)/],

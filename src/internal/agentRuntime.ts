@@ -23,7 +23,7 @@ import * as Input from "./invalidInput.ts"
 import type { Journal } from "./journal.ts"
 import * as Message from "../Message.ts"
 import { OpenTurns } from "./waiting.ts"
-import * as OutputReview from "./outputReview.ts"
+import * as Ending from "./ending.ts"
 import type { Prompted } from "./options.ts"
 import { type Queued, type QueueMode, type QueueName, Queues } from "./queues.ts"
 import type { Run, Services } from "./run.ts"
@@ -41,7 +41,7 @@ export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
 /** The options of a run that asks the model nothing. */
 const ofNothing: Prompted<{}> = {
   options: {},
-  typed: OutputReview.typed(undefined, undefined),
+  typed: Ending.typed(undefined, undefined),
   retry: undefined
 }
 

@@ -1,5 +1,5 @@
 /**
- * How a run ends: every way leads through here, so that `RunEnd` is there once, and last.
+ * How a run ends: every way leads through here, so that `RunEnd` is there once, and last. Decides before whether the run has its output.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -7,15 +7,25 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { OfTag, RunStatus } from "../AgentEvent.ts"
-import { errorOf } from "./reply.ts"
-import type { Defect, EventError, FailureReason, LimitExceeded } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
-import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
-import type { Run } from "./run.ts"
-import { hide, strip } from "./errors.ts"
 import { RunFailed, type RunResult } from "../Run.ts"
+import { hide, strip } from "./errors.ts"
+import {
+  type Defect,
+  type EventError,
+  type FailureReason,
+  type LimitExceeded,
+  type OutputInvalid,
+  OutputMissing
+} from "./failureReason.ts"
 import { attempt } from "./interruption.ts"
+import * as Limits from "./limits.ts"
+import { Output, type OutputOf, type OutputOptions } from "./output.ts"
+import { errorOf } from "./reply.ts"
+import type { Run } from "./run.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
+import type { Turn } from "./turn.ts"
 
 /** How a run ended. */
 interface Ending {
@@ -154,3 +164,55 @@ const afterExecution = Effect.fnUntraced(function* (
 
 const lastAnswer = (run: Run): Message.Assistant | undefined =>
   run.newMessages.findLast((message) => message.role === "assistant")
+
+// ───────────────────────── The output of a run
+
+/** Counts a call that gave no valid output. The model reads its faults as the result of the call. */
+export const checkOutput = (run: Run, { message, toolResults }: Turn): Effect.Effect<void, OutputInvalid> => {
+  const { output } = run
+  const calls = Message.toolCalls(message)
+  if (output === undefined || output.isGivenBy(calls)) return Effect.void
+  const call = calls.findLast((call) => output.isCall(call))
+  const result = toolResults.find(({ toolCallId }) => toolCallId === call?.id)
+  if (call === undefined || result?.outcome === undefined || !isFault(result.outcome)) return Effect.void
+  const fault = { detail: Message.textOf(result), text: call.rawArguments }
+  return Effect.asVoid(output.refuse(fault, true))
+}
+
+const isFault = (outcome: Message.ToolOutcome): boolean =>
+  outcome === "truncated" || ToolOutcome.failures.has(outcome)
+
+/** Reads the output where the run would end. Returns false after it has asked the model to repair the output. */
+export const hasOutput = Effect.fnUntraced(function* (run: Run, output: Output<unknown>, { message }: Turn) {
+  const read = yield* run.attempt(Effect.result(output.read(message)))
+  if (read._tag === "Success") {
+    output.accepted = read.success
+    return true
+  }
+  const instruction = yield* output.refuse(read.failure, false)
+  run.addPending(undefined, [Message.user(instruction, run.clock.currentTimeMillisUnsafe())])
+  return false
+})
+
+/** The output of one run, and how its result gets it. */
+export interface Typed<O> {
+  readonly output: Output<unknown> | undefined
+  /** Adds the output to the result. Fails with `OutputMissing` if the run ended without one. */
+  readonly result: (result: RunResult) => Effect.Effect<RunResult & O, RunFailed>
+}
+
+/** The output of a run by its schema. A run without one ends with any answer. */
+export function typed<A>(schema: Schema, retries: number | undefined): Typed<OutputOf<A>>
+export function typed(schema: Schema, retries: number | undefined): Typed<{}> {
+  if (schema === undefined) return { output: undefined, result: Effect.succeed }
+  const output = new Output(schema, retries)
+  return {
+    output,
+    result: (result) =>
+      result.status === "completed" && output.accepted !== undefined
+        ? Effect.succeed({ ...result, output: output.accepted.value })
+        : Effect.fail(failed(new OutputMissing({ status: result.status }), result))
+  }
+}
+
+type Schema = OutputOptions<unknown>["output"] | undefined

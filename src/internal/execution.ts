@@ -11,6 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
+import { detach, inOwnFiber } from "./interruption.ts"
 import { Handoff, opened, type Reader, Recording } from "./reader.ts"
 import { execute } from "./loop.ts"
 import { Run, type Services, type Surroundings } from "./run.ts"
@@ -48,7 +49,7 @@ export const start = (
           run.parent?.control.leave(run.control)
         })
       ),
-      Effect.forkDetach({ startImmediately: true, uninterruptible: true }),
+      inOwnFiber,
       Effect.map((fiber) => ({ run, fiber }))
     )
   })
@@ -104,7 +105,7 @@ export const handle = Effect.fnUntraced(function* <O, E, R>(
     if (Exit.isFailure(exit) && !isAwaited)
       yield* Effect.logError(`Run ${id} failed, and no fiber awaits its result`, exit.cause)
   })
-  yield* Effect.forkDetach(report, { startImmediately: true })
+  yield* detach(report)
   return {
     runId: id,
     events: Stream.suspend(awaited(() => recording.events)),

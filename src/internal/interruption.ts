@@ -16,6 +16,15 @@ import type { SessionError } from "./errors.ts"
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100
 
+/** Starts work, before this returns, in a fiber that ends with no other. */
+export const detach = Effect.forkDetach({ startImmediately: true })
+
+/**
+ * Starts work of the engine, before this returns, in a fiber that can be interrupted only where the work waits for foreign code: so it
+ * always comes to its end, and its events balance. The caller waits for that end.
+ */
+export const inOwnFiber = Effect.forkDetach({ startImmediately: true, uninterruptible: true })
+
 /** Fibers that are interrupted together. */
 export class Fibers {
   private readonly fibers = new Set<Fiber.Fiber<unknown, unknown>>()
@@ -41,7 +50,7 @@ export class Fibers {
   private interruptBut(self: Fiber.Fiber<unknown, unknown> | undefined): Effect.Effect<void> {
     this.isInterrupted = true
     const others = [...this.fibers].reverse().filter((fiber) => fiber !== self)
-    return Effect.forEach(others, (fiber) => fork(Fiber.interrupt(fiber)), { discard: true })
+    return Effect.forEach(others, (fiber) => detach(Fiber.interrupt(fiber)), { discard: true })
   }
 }
 
@@ -111,10 +120,7 @@ export class Control {
     return Effect.suspend(() => {
       const fibers = new Fibers()
       this.turn = fibers
-      const taken = Effect.forkChild(this.fibers.including(fibers.including(turn)), {
-        startImmediately: true,
-        uninterruptible: true
-      })
+      const taken = inOwnFiber(this.fibers.including(fibers.including(turn)))
       return Effect.flatMap(Effect.flatMap(taken, Fiber.await), (exit) => {
         const isCut = this.isTurnCut && this.stop === undefined
         this.turn = undefined
@@ -206,7 +212,7 @@ export const attempt = <A, E, R>(
 ): Effect.Effect<Attempted<A, E>, never, R> =>
   Effect.uninterruptibleMask((restore) => {
     if (control?.stop !== undefined) return Effect.succeed({ _tag: "Halted", isAbandoned: false })
-    return Effect.flatMap(Effect.forkDetach(work, { startImmediately: true }), (fiber) => {
+    return Effect.flatMap(detach(work), (fiber) => {
       const ended = fiber.pollUnsafe()
       if (ended !== undefined) return Effect.succeed({ _tag: "Done", exit: ended })
       const end = Fiber.await(fiber)
@@ -235,5 +241,3 @@ const leave = (
     Effect.map(() => ({ _tag, isAbandoned: fiber.pollUnsafe() === undefined }))
   )
 }
-
-const fork = Effect.forkDetach({ startImmediately: true })

@@ -62,7 +62,7 @@ const executionTime = ({ options: { limits } }: Limited): number =>
   limits?.executionTime === undefined ? Infinity : Duration.toMillis(limits.executionTime)
 
 /** Whether the option `stopWhen` ends the run after a turn with this answer. */
-export const isStopped = (
+export const meetsStop = (
   run: Limited,
   condition: StopCondition.StopCondition,
   message: Assistant

@@ -11,7 +11,6 @@ import * as Gate from "./gate.ts"
 import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
-import * as OutputReview from "./outputReview.ts"
 import * as Pending from "./pending.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as EventParts from "./eventParts.ts"
@@ -150,14 +149,14 @@ const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
     run.change(options, messages)
     if (thinkingLevel !== undefined) run.change({ modelOptions: { thinkingLevel } }, undefined)
   })
-  let isStopped = false
+  let isEnd = false
   let isContinued = false
   yield* run.ask("shouldStopAfterTurn", input, (answer) => {
-    isStopped ||= answer === true
+    isEnd ||= answer === true
     isContinued ||= answer === "continue"
   })
   run.isContinued = isContinued
-  return isStopped
+  return isEnd
 })
 
 /** How the run ended; `undefined` if another turn follows. */
@@ -166,14 +165,14 @@ type Ended = Effect.fn.Return<RunStatus | undefined, FailureReason>
 /** Takes queued messages for the next turn, or returns how the run ended. */
 const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const toolsContinue = run.isContinued || (turn.toolResults.length > 0 && !turn.isTerminated)
-  yield* OutputReview.checkCalls(run, turn)
+  yield* Ending.checkOutput(run, turn)
   if (run.background !== undefined) yield* run.background.check
   const { stopWhen } = run.options
-  const isStopped = stopWhen !== undefined && Limits.isStopped(run, stopWhen, turn.message)
-  if (isStopped || run.turn >= Limits.maxTurns(run)) {
+  const isMet = stopWhen !== undefined && Limits.meetsStop(run, stopWhen, turn.message)
+  if (isMet || run.turn >= Limits.maxTurns(run)) {
     const isOpen = toolsContinue || (run.background !== undefined && isExpected(run, turn))
     const status = isOpen ? undefined : yield* naturalEnd(run, turn)
-    return status ?? (isStopped ? "stopped" : yield* outOfTurns(run))
+    return status ?? (isMet ? "stopped" : yield* outOfTurns(run))
   }
   // Steering may have been taken during the tools.
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
@@ -215,7 +214,7 @@ const naturalEnd = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ende
   const isGiven = output?.isGivenBy(Message.toolCalls(turn.message)) ?? false
   if (turn.toolResults.length > 0 && !isGiven) return "terminated"
   if (output === undefined) return "completed"
-  return (yield* OutputReview.isAccepted(run, output, turn)) ? "completed" : undefined
+  return (yield* Ending.hasOutput(run, output, turn)) ? "completed" : undefined
 })
 
 const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, FailureReason> {

@@ -29,7 +29,7 @@ import type { Part } from "./partials.ts"
 import type { Queues } from "./queues.ts"
 import { type Reader, Readers } from "./reader.ts"
 import * as Report from "../RunReport.ts"
-import type { ToolContext } from "./toolContext.ts"
+import type { ToolContext } from "../Tool.ts"
 
 type Base = Pick<AgentEvent, "runId" | "parent" | "path">
 type Events = ReadonlyArray<AgentEvent>
@@ -268,11 +268,11 @@ export class Mailbox {
 
   /** Leaves a late subscriber alone from now on, and logs it. */
   private dismiss(subscriber: Subscriber, event: AgentEvent, isAbandoned: boolean): Effect.Effect<void> {
-    const isStopped = this.source.control.stop !== undefined
-    const isRemoved = !isStopped || isAbandoned
+    const isEnding = this.source.control.stop !== undefined
+    const isRemoved = !isEnding || isAbandoned
     if (isRemoved) subscriber.unsubscribe()
     else this.interrupted.add(subscriber)
-    const took = isStopped
+    const took = isEnding
       ? `was still busy with ${event._tag} ${text(Math.min(grace, subscriber.timeout))} after the run was stopped`
       : `took longer than ${text(subscriber.timeout)} for ${event._tag}`
     const deaf = isAbandoned ? ", and ignored its interruption" : ""

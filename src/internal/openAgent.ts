@@ -23,7 +23,7 @@ import * as RunOptions from "../RunOptions.ts"
 import type { HandedOff, Restored } from "../Session.ts"
 import { type Member, Team, toolNameOf } from "./team.ts"
 import * as Tool from "../Tool.ts"
-import { ToolContext } from "./toolContext.ts"
+import { ToolContext } from "../Tool.ts"
 import * as ToolRegistry from "../ToolRegistry.ts"
 
 /** The services that an agent with these tools and hooks needs. */

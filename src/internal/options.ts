@@ -14,7 +14,7 @@ import * as InvalidHook from "./invalidHook.ts"
 import * as Input from "./invalidInput.ts"
 import type * as Message from "../Message.ts"
 import type { OutputOf, OutputOptions } from "./output.ts"
-import * as OutputReview from "./outputReview.ts"
+import * as Ending from "./ending.ts"
 import { Patience } from "./attempts.ts"
 import type { QueueMode } from "./queues.ts"
 import type { ProviderError } from "../ProviderError.ts"
@@ -141,7 +141,7 @@ export interface Prompted<Options, O = {}> {
   /** The id of the run. Default: a new one. */
   readonly runId?: string | undefined
   readonly options: Options
-  readonly typed: OutputReview.Typed<O>
+  readonly typed: Ending.Typed<O>
   readonly retry: Patience | undefined
 }
 
@@ -160,7 +160,7 @@ const reading =
       return {
         runId,
         options: yield* readData(data, [...Object.keys(fields), "runId"]),
-        typed: OutputReview.typed<A>(output, outputRetries),
+        typed: Ending.typed<A>(output, outputRetries),
         retry: retry === undefined ? undefined : new Patience(retry, maxRetryAfter ?? "5 minutes")
       }
     })

@@ -16,7 +16,7 @@ import * as Params from "./params.ts"
 import type { ModelRequest, Provider, ToolDefinition } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
-import { ToolContext } from "./toolContext.ts"
+import { ToolContext } from "../Tool.ts"
 import * as ToolRun from "./toolRun.ts"
 import * as ToolOutput from "./toolOutput.ts"
 

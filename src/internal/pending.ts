@@ -15,7 +15,7 @@ export const deliver = Effect.fnUntraced(function* (
   pollFirst: boolean
 ): Effect.fn.Return<void, FailureReason> {
   // Steering of a run that was stopped was sent before the prompt: an answer to it alone would answer what is over.
-  if (pollFirst && wasStopped(run)) run.addBefore(run.queues.drain("steering", "all"))
+  if (pollFirst && wasCutShort(run)) run.addBefore(run.queues.drain("steering", "all"))
   if (run.background !== undefined) run.background.report()
   run.deliverPending()
   yield* run.mailbox.delivered
@@ -28,7 +28,7 @@ export const deliver = Effect.fnUntraced(function* (
 })
 
 /** Whether the conversation ends in the middle of a run that ended. */
-const wasStopped = ({ messages, queues }: Run): boolean =>
+const wasCutShort = ({ messages, queues }: Run): boolean =>
   queues.sizes.steering > 0 && (Continuation.isBrokenOff(messages) || Continuation.isUnanswered(messages))
 
 /** Takes steering from the hooks, then from the queue. Messages of a hook are kept although the next hook fails. */

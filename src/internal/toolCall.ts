@@ -15,7 +15,7 @@ import * as Consent from "./consent.ts"
 import { quoted } from "./failureText.ts"
 import * as Gate from "./gate.ts"
 import * as Guards from "./guards.ts"
-import { attempt } from "./interruption.ts"
+import { attempt, inOwnFiber } from "./interruption.ts"
 import * as Limits from "./limits.ts"
 import * as LostCall from "./lostCall.ts"
 import type { ToolCall } from "../Message.ts"
@@ -82,7 +82,7 @@ const guarded = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Guards.Allowed | Outcome> {
   const { message, run } = batch
   yield* Gate.whilePaused(run)
-  if (run.control.stop !== undefined) return ToolOutcome.runStopped
+  if (run.control.stop !== undefined) return ToolOutcome.stopped
   if (run.control.isTurnCut) return ToolOutcome.skippedBySteering
   const checked = yield* Effect.exit(reopened(batch, call) ?? Guards.check(run, message, call))
   if (Exit.isSuccess(checked)) return checked.value
@@ -205,10 +205,7 @@ const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) =>
     Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(beside.call), own)))
   )
   const placed = beside.isInBackground ? background.placed(whole) : whole
-  return Effect.forkDetach(own.run.control.fibers.including(beside.fibers.including(placed)), {
-    startImmediately: true,
-    uninterruptible: true
-  })
+  return inOwnFiber(own.run.control.fibers.including(beside.fibers.including(placed)))
 }
 
 /**

@@ -110,7 +110,7 @@ const cuts: Partial<Record<StopReason, Outcome>> = {
 
 export const skippedBySteering = error("skipped", "Skipped due to queued user message.")
 export const runEnds = error("aborted", "Not run: the run ended first.")
-export const runStopped = error("aborted", "Not run: the run was stopped.")
+export const stopped = error("aborted", "Not run: the run was stopped.")
 export const skippedByFailure = error("aborted", "Not run: another tool of this batch failed.")
 export const tooManyCalls = error("aborted", "Not run: the limit on tool calls is reached")
 

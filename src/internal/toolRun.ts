@@ -15,7 +15,7 @@ import * as Message from "../Message.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import * as RunOptions from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
-import { ToolContext } from "./toolContext.ts"
+import { ToolContext } from "../Tool.ts"
 import { failure, notJson, plain, rendered } from "./toolOutput.ts"
 
 /**

@@ -1,18 +1,22 @@
 /**
- * One model call, and the tool calls of its answer.
+ * One model call, and the tool calls of its answer: each is looked up, guarded, executed and answered. Every call gets exactly one
+ * result, in the order of the calls, on every path.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Batch } from "./batch.ts"
+import * as Semaphore from "effect/Semaphore"
+import * as Message from "../Message.ts"
+import { Batch } from "./batch.ts"
+import * as Consent from "./consent.ts"
 import type { FailureReason } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
-import * as Message from "../Message.ts"
 import * as ModelCall from "./modelCall.ts"
 import type { InterruptedTurn, OpenTurn } from "./openTurn.ts"
 import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
-import * as ToolBatch from "./toolBatch.ts"
+import * as ToolCall from "./toolCall.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
 
 /** An answer and the results of its calls. */
 export interface Turn {
@@ -40,7 +44,7 @@ export const run = Effect.fnUntraced(function* (
   const reviewed = Exit.isSuccess(asked.exit) ? yield* Effect.exit(review(run, asked)) : asked.exit
   const hasCalls = Exit.isSuccess(asked.exit) && Message.toolCalls(message).length > 0
   // The calls get their results even if the review ends the run.
-  const batch = hasCalls ? yield* ToolBatch.execute(run, message, reviewed) : undefined
+  const batch = hasCalls ? yield* callTools(run, message, reviewed) : undefined
   return yield* end(run, message, batch, reviewed)
 })
 
@@ -57,7 +61,7 @@ export const resume = Effect.fnUntraced(function* (
   const asked = { message, durationMs: 0, exit: Exit.void }
   const reviewed = begun?.isReviewed === false ? yield* Effect.exit(review(run, asked)) : Exit.void
   const hasCalls = Message.toolCalls(message).length > 0
-  const batch = hasCalls ? yield* ToolBatch.execute(run, message, reviewed, open, begun) : undefined
+  const batch = hasCalls ? yield* callTools(run, message, reviewed, open, begun) : undefined
   return yield* end(run, message, batch, reviewed)
 })
 
@@ -113,3 +117,97 @@ const verdict = Effect.fnUntraced(function* (
   if (tooMany !== undefined) return yield* tooMany
   yield* Limits.checkRepetition(run)
 })
+
+// ───────────────────────── The tool calls of an answer
+
+/**
+ * Runs the calls of an answer, or only answers them when its review ends the run. All results are in the transcript when
+ * this returns, unless `isSuspended` of the batch says that the turn stays open; `fatal` and `failure` say how the run ends.
+ * `earlier`: the turn, as an earlier run left it open. `begun`: absent if that was another run.
+ */
+const callTools = Effect.fnUntraced(function* (
+  run: Run,
+  message: Message.Assistant,
+  reviewed: Exit.Exit<void, FailureReason>,
+  earlier?: OpenTurn,
+  begun?: InterruptedTurn
+): Effect.fn.Return<Batch> {
+  const batch = new Batch(run, message, earlier, begun)
+  if (Exit.isFailure(reviewed)) batch.endRun(reviewed.cause)
+  const open = batch.unanswered.filter((call) => !batch.isEnded(call))
+  const perform = Consent.isNeeded(batch) ? performAsking : performAll
+  run.emit({ _tag: "ToolsDetected", toolCalls: open })
+  if (isSequential(batch)) {
+    for (const call of batch.unanswered) {
+      const looked = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
+      yield* looked === undefined ? batch.pollSteering : perform(batch, [looked])
+      if (batch.isDeferring) yield* suspend(batch)
+      if (batch.isSuspended) break
+      yield* batch.answer([call])
+    }
+  } else {
+    const looked = yield* Effect.forEach(open, (call) => ToolCall.preflight(batch, call))
+    yield* perform(
+      batch,
+      looked.filter((call) => call !== undefined)
+    )
+    if (batch.isDeferring) yield* suspend(batch)
+    if (!batch.isSuspended) yield* batch.answer(batch.unanswered)
+  }
+  return batch
+})
+
+/** Leaves the turn open for the calls that wait, once those in the background have ended, or ends the calls that wait. */
+const suspend = Effect.fnUntraced(function* (batch: Batch) {
+  const { background } = batch.run
+  if (background !== undefined) {
+    yield* Effect.exit(batch.run.attempt(background.ends))
+    for (const { call, outcome } of background.release(batch.calls))
+      if (outcome !== undefined) batch.keep(call, outcome)
+  }
+  if (!batch.suspend()) yield* ToolCall.closeWaiting(batch)
+})
+
+type Perform = (batch: Batch, looked: ReadonlyArray<ToolCall.Looked>) => Effect.Effect<void>
+
+/** Performs calls side by side; a single call in the fiber of the run. */
+const performAll: Perform = (batch, looked) =>
+  looked.length === 1
+    ? Effect.forEach(looked, (call) => ToolCall.perform(batch, call), { discard: true })
+    : sideBySide(batch, looked, (call) => ToolCall.perform(batch, call), concurrencyOf(batch))
+
+/** Performs calls that may have to wait for a person. While one waits, it takes no place of the others. */
+const performAsking: Perform = (batch, looked) => {
+  const places = Semaphore.makeUnsafe(concurrencyOf(batch))
+  return sideBySide(batch, looked, (call) => ToolCall.performApproved(batch, call, places), "unbounded")
+}
+
+/** A stop of the run interrupts the calls at work, which end then; the others do not begin. */
+const sideBySide = (
+  batch: Batch,
+  looked: ReadonlyArray<ToolCall.Looked>,
+  perform: (call: ToolCall.Looked) => Effect.Effect<void>,
+  concurrency: number | "unbounded"
+): Effect.Effect<void> =>
+  Effect.interruptible(
+    Effect.forEach(looked, (call) => Effect.uninterruptible(batch.fibers.including(perform(call))), {
+      concurrency,
+      discard: true
+    })
+  ).pipe(
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause) ? ToolCall.closeUnbegun(batch, looked) : Effect.failCause(cause)
+    )
+  )
+
+const concurrencyOf = ({ run }: Batch): number =>
+  Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)
+
+/** One call from start to end before the next one is looked at. */
+const isSequential = ({ calls, message, run }: Batch): boolean =>
+  calls.length === 1 ||
+  ToolOutcome.cut(message.stopReason) !== undefined ||
+  run.options.toolExecution === "sequential" ||
+  calls.some((call) => run.toolOf(call)?.executionMode === "sequential")
+
+const defaultConcurrency = 16

@@ -27,7 +27,7 @@ import { Requests } from "./requests.ts"
 import * as Resumption from "./resumption.ts"
 import type { RecordedEvent } from "../Session.ts"
 import type { Task } from "./task.ts"
-import { ToolContext } from "./toolContext.ts"
+import { ToolContext } from "../Tool.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 
 /** The run around a run that starts in a tool or in a hook. */

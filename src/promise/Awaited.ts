@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as FailureText from "../internal/failureText.ts"
-import { PromiseRejected } from "../internal/toolContext.ts"
+import { PromiseRejected } from "../Tool.ts"
 
 /** Calls a function and waits for its promise. Interruption aborts the signal of the function. */
 export const call = <A>(

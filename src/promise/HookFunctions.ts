@@ -5,7 +5,7 @@ import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Hook from "../Hook.ts"
 import * as NearestName from "../internal/nearestName.ts"
-import type { PromiseRejected } from "../internal/toolContext.ts"
+import type { PromiseRejected } from "../Tool.ts"
 import * as Awaited from "./Awaited.ts"
 import * as Returns from "./HookReturns.ts"
 

@@ -7,7 +7,7 @@ import * as Scope from "effect/Scope"
 import type * as Agent from "../Agent.ts"
 import * as AgentEvent from "../AgentEvent.ts"
 import * as NearestName from "../internal/nearestName.ts"
-import type { PromiseRejected } from "../internal/toolContext.ts"
+import type { PromiseRejected } from "../Tool.ts"
 import * as Awaited from "./Awaited.ts"
 import * as OneRing from "./OneRingEvents.ts"
 

@@ -253,7 +253,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "wait for an answer while the calls beside them run, and stand open together",
     without: "no permit is held while a call waits",
-    file: "src/internal/toolBatch.ts",
+    file: "src/internal/turn.ts",
     from: 'batch, call, places), "unbounded")',
     to: "batch, call, places), concurrencyOf(batch))",
     test: "test/behaviour/Approvals.test.ts"
