@@ -862,7 +862,7 @@ export const pauseCheck = at("pauseCheck")
  *
  * **Gotchas**
  *
- * It does not run for the model calls of a compaction. Check with a `ModelGuard` what no request may have.
+ * It does not run for the model calls of a compaction. Check with a `Provider.Guard` what no request may have.
  *
  * **Example** (Answering from a cache)
  *

@@ -23,6 +23,7 @@ import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
 import { failedBy, truncated } from "./internal/attempts.ts"
 import { TaggedError } from "./internal/errors.ts"
+import type { GuardrailTripped } from "./internal/failureReason.ts"
 
 /**
  * A tool as the model gets it.
@@ -403,4 +404,79 @@ const abilities = ({
   ...(refuses === undefined ? {} : { refuses }),
   ...(structuredOutput === undefined ? {} : { structuredOutput }),
   ...(toolSearch === undefined ? {} : { toolSearch })
+})
+
+/**
+ * A request that the run is about to send.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Guarded {
+  /** The id of the run. */
+  readonly runId: string
+  /** The number of the turn, from 1. */
+  readonly turn: number
+  /** The request, with the changes of the hooks. */
+  readonly request: ModelRequest
+}
+
+/**
+ * Checks requests before the model gets them, and answers before others see them.
+ *
+ * **When to use**
+ *
+ * `Guardrail.layer` of `effect-agent/guardrails` provides it, with guards that run side by side, time limits and a bounded
+ * hold-back. Provide an implementation of your own to check in another way.
+ *
+ * **Details**
+ *
+ * The run passes each answer through the guard before it publishes a piece of it, so that no event, message or span has text that
+ * the guard withholds. Tools start after the end of the answer: none starts while the guard works.
+ *
+ * A run whose guard fails with `GuardrailTripped` fails with that reason.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Guard {
+  /** Checks a request. Succeeds with words to answer with in place of the model, or with `undefined` to ask it. Default: asks it. */
+  readonly input?: (asked: Guarded) => Effect.Effect<string | undefined, GuardrailTripped>
+  /** Returns the events of an answer that the run may publish. The run calls it for each try. Default: all events. */
+  readonly output?: <E>(
+    answer: Stream.Stream<ModelEvent, E>,
+    asked: Guarded
+  ) => Stream.Stream<ModelEvent, E | GuardrailTripped>
+}
+
+/**
+ * The service that guards a model.
+ *
+ * **Details**
+ *
+ * By default it lets everything pass. An answer that a `beforeModel` hook gives in place of the model does not go through it.
+ *
+ * **Example** (Answering in place of the model)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Provider } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const closed = Layer.succeed(Provider.Guard, { input: () => Effect.succeed("We are closed.") })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   const { text } = yield* agent.prompt("Hello?")
+ *   return text
+ * }).pipe(Effect.scoped, Effect.provide([closed, ScriptedProvider.layer([])]))
+ *
+ * console.log(await Effect.runPromise(program)) // => We are closed.
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export const Guard: Context.Reference<Guard> = Context.Reference<Guard>("effect-agent/Provider/Guard", {
+  defaultValue: () => ({})
 })

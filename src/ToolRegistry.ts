@@ -14,8 +14,10 @@ import * as Stream from "effect/Stream"
 import { TaggedError } from "./internal/errors.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
-import { makeId, type ToolCall } from "./Message.ts"
+import type { ToolOutput } from "./AgentEvent.ts"
+import { makeId, type Message, type ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
+import type { RunOptions } from "./RunOptions.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 
@@ -422,3 +424,175 @@ class RegisteredTools {
     { bufferSize: 1, strategy: "sliding" }
   )
 }
+
+/**
+ * The tools that the model may call in a turn.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Offer {
+  /** The tools, in the order of their registration or of `activeTools`. */
+  readonly definitions: ReadonlyArray<ToolDefinition>
+  /** The transcript. */
+  readonly messages: ReadonlyArray<Message>
+  /** The options of the run. */
+  readonly options: RunOptions
+  /** Whether the vendor lets the model search for the tools that the request defers. */
+  readonly toolSearch: boolean
+}
+
+/**
+ * The tools of a request.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Selected {
+  /** Further tools, such as one that searches. They stand before `definitions`, and the model may call them in this turn. */
+  readonly tools: ReadonlyArray<Tool.Runnable>
+  /**
+   * Those of the offered tools whose schemas the request has, or that it defers with `deferred`. Keep their order from turn to
+   * turn, so that caches hold, and give the same object for the same tool.
+   */
+  readonly definitions: ReadonlyArray<ToolDefinition>
+}
+
+/**
+ * The service that chooses the tools whose schemas a request has.
+ *
+ * **When to use**
+ *
+ * `ToolSearch.layer` of `effect-agent/tool-search` provides it: with many tools, requests have the schemas of those that the model
+ * searched for. Provide an implementation of your own to choose in another way.
+ *
+ * **Details**
+ *
+ * The run calls it before each request. It returns `undefined` to describe all tools, or those of `activeTools`, which is the
+ * default. A tool without a schema in the request can be called all the same: the call runs if its arguments decode. To forbid calls,
+ * use `activeTools`.
+ *
+ * **Example** (Hiding the schemas of large tools)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Tool, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const small = Layer.succeed(ToolRegistry.Selection, ({ definitions }) => ({
+ *   tools: [],
+ *   definitions: definitions.filter(({ parameters }) => JSON.stringify(parameters).length < 1_000)
+ * }))
+ * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
+ *
+ * const program = Effect.gen(function* () {
+ *   const script = yield* ScriptedProvider.make([ScriptedProvider.text("Hi.")])
+ *   const agent = yield* Agent.make({ model: "any", tools: [ping] }).pipe(Effect.provide([script.layer, small]))
+ *   yield* agent.prompt("Hello")
+ *   console.log((yield* script.requests)[0]?.tools.map(({ name }) => name))
+ * }).pipe(Effect.scoped)
+ *
+ * await Effect.runPromise(program) // => [ 'ping' ]
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export const Selection = Context.Reference<(offer: Offer) => Selected | undefined>(
+  "effect-agent/ToolRegistry/Selection",
+  { defaultValue: () => () => undefined }
+)
+
+/**
+ * The call that a result belongs to.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface LimitedCall {
+  /** The id of the run. */
+  readonly runId: string
+  /** The id of the call. */
+  readonly toolCallId: string
+  /** The name of the tool, as the model wrote it. */
+  readonly toolName: string
+}
+
+/**
+ * An artifact that holds the whole text of a result, as the event `ArtifactStored` describes it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Stored {
+  /** The id by which the store returns the text. */
+  readonly artifactId: string
+  /** The size of the text in bytes of UTF-8. */
+  readonly bytes: number
+  /** The media type of the text, such as `"text/plain"`. */
+  readonly mediaType: string
+}
+
+/**
+ * A result that is cut, and the effect that stores its whole text.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Cut {
+  /** The cut result for the model, where the whole text could not be stored. */
+  readonly unstored: ToolOutput
+  /**
+   * Stores the whole text, and succeeds with the cut result for the model. If it fails, the run logs a warning and uses `unstored`.
+   * A stop of the run interrupts it.
+   */
+  readonly store: Effect.Effect<{ readonly output: ToolOutput; readonly stored: Stored }, unknown>
+}
+
+/**
+ * The service that limits the size of tool results, and stores what is larger.
+ *
+ * **When to use**
+ *
+ * `LargeResults.layer` of `effect-agent/artifacts` provides it: the model gets the start and the end of a large result, and a tool to
+ * read the rest. Provide an implementation of your own to shorten results in another way.
+ *
+ * **Details**
+ *
+ * The run calls it once for each result, after the `afterTool` hooks. It returns `undefined` for a result that stays as it is. The run
+ * stores the whole text first, then emits `ArtifactStored`, then `ToolExecutionEnd` with the cut result. Default: all results stay, with at most
+ * 1,000,000 characters of text in each block.
+ *
+ * **Example** (Cutting results without storing them)
+ *
+ * ```ts
+ * import { Effect, Layer, References } from "effect"
+ * import { Agent, Message, Tool, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const short = Layer.succeed(ToolRegistry.ResultLimit, (_, output) => {
+ *   const text = Message.textOf(output)
+ *   if (text.length <= 10) return undefined
+ *   const unstored = Tool.output(`${text.slice(0, 10)} [cut]`)
+ *   return { unstored, store: Effect.fail("there is no store") }
+ * })
+ * const log = Tool.make({ name: "log", description: "Reads the log.", execute: () => Effect.succeed("a".repeat(99)) })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [log] })
+ *   const { newMessages } = yield* agent.prompt("Read the log.")
+ *   return newMessages.map(Message.textOf)[2]
+ * }).pipe(Effect.scoped, Effect.provide(short), Effect.provideService(References.MinimumLogLevel, "None"))
+ *
+ * const script = [ScriptedProvider.toolCall("log", {}), ScriptedProvider.text("Done.")]
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script)))))
+ * // => aaaaaaaaaa [cut]
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export const ResultLimit = Context.Reference<(call: LimitedCall, output: ToolOutput) => Cut | undefined>(
+  "effect-agent/ToolRegistry/ResultLimit",
+  { defaultValue: () => () => undefined }
+)

@@ -12,7 +12,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Session|Telemetry)|internal\/(attempts|interruption|params|invalidTool|toolOutput|toolRun|hookCalls|hookOutput|invalidHook))\.ts$/
+    /^((Provider|Tool|ToolRegistry|Hook|HookManager|ContextManager|Approval|Prices|Session|Telemetry)|internal\/(attempts|interruption|params|invalidTool|toolOutput|toolRun|hookCalls|hookOutput|invalidHook))\.ts$/
   ],
   [
     "loop",

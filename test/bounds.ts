@@ -10,10 +10,10 @@ export const maxModule = 450
 export const maxFunction = 80
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 13_727
+export const maxCore = 13_706
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
-export const maxPublic = 25
+export const maxPublic = 22
 
 /** Modules that may be longer than `maxModule`, with the lines of code each may have. */
 export const longModules: Readonly<Record<string, readonly [max: number, reason: string]>> = {

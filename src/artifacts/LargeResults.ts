@@ -11,7 +11,7 @@ import { type Artifact, ArtifactStore } from "./ArtifactStore.ts"
 import * as Excerpt from "./Excerpt.ts"
 import { parse } from "../internal/json.ts"
 import * as Message from "../Message.ts"
-import { type Call, type Cut, ResultLimit } from "../ResultLimit.ts"
+import { type Cut, type LimitedCall, ResultLimit } from "../ToolRegistry.ts"
 
 /**
  * Options of `layer`.
@@ -74,7 +74,7 @@ export const layer = (options?: Options): Layer.Layer<never, never, ArtifactStor
     Effect.map(ArtifactStore, (store) => {
       const max = Math.max(1_000, options?.maxCharacters ?? 60_000)
       const except = new Set(options?.except ?? ["read_artifact"])
-      return (call: Call, output: ToolOutput): Cut | undefined => {
+      return (call: LimitedCall, output: ToolOutput): Cut | undefined => {
         const texts = output.content.flatMap((block) => (block.type === "text" ? [block.text] : []))
         const text = texts.join("\n")
         if (text.length <= max || except.has(call.toolName.trim())) return undefined
@@ -97,7 +97,7 @@ export const layer = (options?: Options): Layer.Layer<never, never, ArtifactStor
     })
   )
 
-const artifactOf = (call: Call, { content, trust }: ToolOutput, text: string): Artifact => ({
+const artifactOf = (call: LimitedCall, { content, trust }: ToolOutput, text: string): Artifact => ({
   ...call,
   id: `artifact_${crypto.randomUUID()}`,
   mediaType: content.length === 1 && isJson(text) ? "application/json" : "text/plain",

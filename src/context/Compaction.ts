@@ -78,7 +78,7 @@ export interface Options<out E = never, out R = never> {
  *
  * The size of a request is that of the last answer's `usage`, and an estimate of what came since: see `Tokens`. Conversations that are
  * longer than the context window of the model that summarizes are summarized in parts. No hook is called for its requests,
- * since hooks prepare the requests of turns; a `ModelGuard` checks these requests too.
+ * since hooks prepare the requests of turns; a `Provider.Guard` checks these requests too.
  *
  * A compaction fails if the model fails, if its answer is cut or refused, or if the summary is empty or not shorter. The run continues
  * then, and tries again when the conversation has grown by a tenth.

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { GuardrailTripped } from "../internal/failureReason.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import type * as ModelGuard from "../ModelGuard.ts"
+import type { Guarded } from "../Provider.ts"
 import * as Check from "./Check.ts"
 import { HoldBack } from "./HoldBack.ts"
 
@@ -22,7 +22,7 @@ class Replaced {
 export const guarded = <E>(
   guards: Check.Guards,
   answer: Stream.Stream<ModelEvent, E>,
-  asked: ModelGuard.Asked
+  asked: Guarded
 ): Stream.Stream<ModelEvent, E | GuardrailTripped> =>
   Stream.suspend(() => {
     const held = new HoldBack({ holdBack: guards.holdBack, isWhole: guards.output.length > 0 })
@@ -46,7 +46,7 @@ const release = Effect.fnUntraced(function* (
   guards: Check.Guards,
   held: HoldBack,
   events: ReadonlyArray<ModelEvent>,
-  { runId, turn }: ModelGuard.Asked
+  { runId, turn }: Guarded
 ): Effect.fn.Return<ReadonlyArray<ModelEvent>, GuardrailTripped | Replaced> {
   held.add(events)
   const due = held.due

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
 import { GuardrailTripped } from "../internal/failureReason.ts"
-import * as ModelGuard from "../ModelGuard.ts"
+import * as Provider from "../Provider.ts"
 import type { Guardrail, Input, Options, Output, Streamed, Verdict } from "./Guard.ts"
 
 type Bound<I> = Options<I, unknown, never>
@@ -27,7 +27,7 @@ export interface Guards {
  * guarded: a guard that asks an agent would check itself.
  */
 export const bound = <R>(guards: ReadonlyArray<Guardrail>, services: Context.Context<R>): Guards => {
-  const own = Context.add(services, ModelGuard.ModelGuard, {})
+  const own = Context.add(services, Provider.Guard, {})
   const bind = <I>(guard: Options<I, unknown, R>): Bound<I> => ({
     ...guard,
     check: (input) => {
@@ -57,7 +57,7 @@ const within = <R>(caller: Context.Context<never>, own: Context.Context<R>): Con
 /** Checks a request. Succeeds with words to answer with in place of the model. */
 export const input = (
   guards: Guards,
-  { request, runId, turn }: ModelGuard.Asked
+  { request, runId, turn }: Provider.Guarded
 ): Effect.Effect<string | undefined, GuardrailTripped> => {
   const { messages, model, system } = request
   const last = messages.findLastIndex(({ role }) => role === "assistant")

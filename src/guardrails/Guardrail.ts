@@ -11,7 +11,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as ModelGuard from "../ModelGuard.ts"
+import * as Provider from "../Provider.ts"
 import * as Answer from "./Answer.ts"
 import * as Check from "./Check.ts"
 import type { Guardrail, Input, Options, Output, Streamed } from "./Guard.ts"
@@ -181,11 +181,9 @@ export const layer = <const Guards extends ReadonlyArray<Guardrail>>(
   ...guards: Guards
 ): Layer.Layer<never, never, Requirements<Guards[number]>> =>
   Layer.effect(
-    ModelGuard.ModelGuard,
+    Provider.Guard,
     Effect.contextWith((services: Context.Context<Requirements<Guards[number]>>) =>
-      Effect.succeed(
-        within(Context.get(services, ModelGuard.ModelGuard), serviceOf(Check.bound(guards, services)))
-      )
+      Effect.succeed(within(Context.get(services, Provider.Guard), serviceOf(Check.bound(guards, services))))
     )
   )
 
@@ -197,7 +195,7 @@ export const layer = <const Guards extends ReadonlyArray<Guardrail>>(
  */
 export type Requirements<G> = G extends Guardrail<infer R> ? R : never
 
-const serviceOf = (guards: Check.Guards): ModelGuard.Service => ({
+const serviceOf = (guards: Check.Guards): Provider.Guard => ({
   ...(guards.input.length === 0 ? {} : { input: (asked) => Check.input(guards, asked) }),
   ...(guards.output.length + guards.stream.length === 0
     ? {}
@@ -205,7 +203,7 @@ const serviceOf = (guards: Check.Guards): ModelGuard.Service => ({
 })
 
 /** Asks the outer guard about requests first, and about answers last. */
-const within = (outer: ModelGuard.Service, own: ModelGuard.Service): ModelGuard.Service => ({
+const within = (outer: Provider.Guard, own: Provider.Guard): Provider.Guard => ({
   input: (asked) =>
     Effect.flatMap(
       outer.input?.(asked) ?? Effect.undefined,

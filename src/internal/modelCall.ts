@@ -13,8 +13,7 @@ import { type FailureReason, ModelCallSkipped } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
-import type * as ModelGuard from "../ModelGuard.ts"
-import type { ModelRequest } from "../Provider.ts"
+import type { Guarded, ModelRequest } from "../Provider.ts"
 import { Protocol, ProviderError } from "../ProviderError.ts"
 import { isOfContent } from "./recovery.ts"
 import { errorOf, type Excess, Reply } from "./reply.ts"
@@ -150,7 +149,7 @@ const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelReques
   yield* words === undefined ? answered(reply, request) : standIn(reply, { skip: true, response: words })
 })
 
-const askedOf = ({ id, turn }: Run, request: ModelRequest): ModelGuard.Asked => ({ runId: id, turn, request })
+const askedOf = ({ id, turn }: Run, request: ModelRequest): Guarded => ({ runId: id, turn, request })
 
 /** Answers in the model's place with the response of a hook or a guard. */
 const standIn = (reply: Reply, { reason, response }: Hook.Output<"beforeModel">) => {

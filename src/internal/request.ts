@@ -13,7 +13,7 @@ import type { ModelRequest } from "../Provider.ts"
 import type { Run } from "./run.ts"
 import type * as Tool from "../Tool.ts"
 import { definitionOf } from "./toolRun.ts"
-import { ToolSelection } from "../ToolSelection.ts"
+import { Selection } from "../ToolRegistry.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** Makes the request that `beforeModel` hooks get. */
@@ -146,7 +146,7 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
     offered.set(name, tool)
     mayContinue ||= tool.blocking === false || tool.blocking === "optional"
   }
-  const select = yield* ToolSelection
+  const select = yield* Selection
   const { model, modelOptions = {} } = run.options
   const toolSearch = run.provider.toolSearch?.({ model }) ?? false
   const selected = select({ definitions: chosen, messages: run.messages, options: run.options, toolSearch })

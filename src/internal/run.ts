@@ -24,20 +24,18 @@ import { attempt, Control } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
 import * as Limits from "./limits.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
-import { ModelGuard } from "../ModelGuard.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./attempts.ts"
 import * as Prices from "../Prices.ts"
-import { Provider } from "../Provider.ts"
+import { Guard, Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
-import { ResultLimit } from "../ResultLimit.ts"
 import * as Options from "../RunOptions.ts"
 import * as Recovery from "./recovery.ts"
 import type { Task } from "./task.ts"
 import { Team } from "./team.ts"
 import * as Tool from "../Tool.ts"
 import { findTool } from "./toolRun.ts"
-import { ToolRegistry } from "../ToolRegistry.ts"
+import { ResultLimit, ToolRegistry } from "../ToolRegistry.ts"
 import type { Usage } from "../Usage.ts"
 import { Waiting } from "./waiting.ts"
 
@@ -68,7 +66,7 @@ export class Run {
   readonly contextManager: ContextManager.Service
   readonly prices: Prices.Service
   readonly resultLimit: typeof ResultLimit.Service
-  readonly guard: typeof ModelGuard.Service
+  readonly guard: Guard
   readonly hooks: RunHooks
   readonly queues: Queues
   /** The compactions of the conversation, those of earlier runs included. */
@@ -127,7 +125,7 @@ export class Run {
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
     this.resultLimit = Context.get(context, ResultLimit)
-    this.guard = Context.get(context, ModelGuard)
+    this.guard = Context.get(context, Guard)
     this.hooks = new RunHooks(this)
     this.parent = audience.parent
     this.waiting = new Waiting(task, Context.get(context, Outer), context, this.parent)

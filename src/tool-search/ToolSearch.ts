@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import type { Message } from "../Message.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import * as Tool from "../Tool.ts"
-import { type Offer, type Selection, ToolSelection } from "../ToolSelection.ts"
+import { type Offer, type Selected, Selection } from "../ToolRegistry.ts"
 import * as Ranking from "./Ranking.ts"
 
 /**
@@ -96,7 +96,7 @@ const maxNames = 4_000
  * @since 0.2.0
  */
 export const layer = (options: Options = {}): Layer.Layer<never> =>
-  Layer.sync(ToolSelection, () => {
+  Layer.sync(Selection, () => {
     const { always = [], limit = 5, threshold = 40, vendor = true } = options
     const kept = new Set(always)
     const isKept = ({ name }: ToolDefinition) => kept.has(name)
@@ -107,7 +107,7 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
         limit
       )
     )
-    return (offer: Offer): Selection | undefined => {
+    return (offer: Offer): Selected | undefined => {
       const { definitions } = offer
       if (definitions.length <= threshold || definitions.some(({ name }) => name === toolName))
         return undefined

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Schema } from "effect"
-import { Agent, type AgentEvent, Approval, Hook, Message, ResultLimit, Tool } from "effect-agent"
+import { Agent, type AgentEvent, Approval, Hook, Message, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { broken } from "./invariants.ts"
@@ -390,7 +390,7 @@ describe("background calls (row 151)", () => {
   it.effect("have a result within the limit of results", () =>
     Effect.gen(function* () {
       const { end, tool } = worker()
-      const limit = Layer.succeed(ResultLimit.ResultLimit, (_, output) =>
+      const limit = Layer.succeed(ToolRegistry.ResultLimit, (_, output) =>
         Message.textOf(output).length < 1_000
           ? undefined
           : { unstored: Tool.output("cut"), store: Effect.fail("no store") }

@@ -8,12 +8,10 @@ import {
   Approval,
   ContextManager,
   Hook,
-  ModelGuard,
   Provider,
   ProviderError,
-  ResultLimit,
   Tool,
-  ToolSelection
+  ToolRegistry
 } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -46,8 +44,8 @@ const order = (script: ReadonlyArray<ReturnType<typeof ScriptedProvider.text>>) 
       Layer.succeed(ContextManager.ContextManager, {
         view: (messages) => sees("ContextManager.view", { messages, dropped: 0, reason: "window" })
       }),
-      Layer.succeed(ToolSelection.ToolSelection, () => void note("ToolSelection")),
-      Layer.succeed(ModelGuard.ModelGuard, {
+      Layer.succeed(ToolRegistry.Selection, () => void note("ToolSelection")),
+      Layer.succeed(Provider.Guard, {
         input: () => sees("ModelGuard.input", undefined),
         output: (answer) => Stream.onStart(answer, sees("ModelGuard.output", undefined))
       }),
@@ -55,7 +53,7 @@ const order = (script: ReadonlyArray<ReturnType<typeof ScriptedProvider.text>>) 
         decide: () => sees("Approval.decide", { decision: "allow" }),
         asked: "deny"
       }),
-      Layer.succeed(ResultLimit.ResultLimit, () => void note("ResultLimit"))
+      Layer.succeed(ToolRegistry.ResultLimit, () => void note("ResultLimit"))
     )
     const scripted = Provider.decorate((inner) =>
       Effect.succeed({

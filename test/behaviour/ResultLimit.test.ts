@@ -1,23 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { Agent, Hook, Message, ResultLimit, Tool } from "effect-agent"
+import { Agent, Hook, Message, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
 import { ofTag, outcomes, play, resultTexts, say, tags, toolResults } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const stored = { artifactId: "a1", bytes: 99, mediaType: "text/plain" }
-const cutTo = (text: string, store: ResultLimit.Cut["store"]): ResultLimit.Cut => ({
+const cutTo = (text: string, store: ToolRegistry.Cut["store"]): ToolRegistry.Cut => ({
   unstored: Tool.output("lost"),
   store: Effect.map(store, () => ({ output: Tool.output(text), stored }))
 })
-const limit = (of: typeof ResultLimit.ResultLimit.Service) => Layer.succeed(ResultLimit.ResultLimit, of)
-const fine: ResultLimit.Cut["store"] = Effect.succeed({ output: Tool.output(""), stored })
+const limit = (of: typeof ToolRegistry.ResultLimit.Service) => Layer.succeed(ToolRegistry.ResultLimit, of)
+const fine: ToolRegistry.Cut["store"] = Effect.succeed({ output: Tool.output(""), stored })
 
 describe("ResultLimit", () => {
   it.effect("the event follows the store, and the end of the call follows the event", () =>
     Effect.gen(function* () {
-      const calls: Array<ResultLimit.Call> = []
+      const calls: Array<ToolRegistry.LimitedCall> = []
       const { events, requests } = yield* play([ScriptedProvider.toolCall("big", {}), done], {
         tools: [say("big", "x".repeat(99))],
         layer: limit((call, output) => {

@@ -1,16 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Layer } from "effect"
-import {
-  Agent,
-  Hook,
-  Message,
-  ModelGuard,
-  Prices,
-  type Provider,
-  ProviderError,
-  Tool,
-  Transcript
-} from "effect-agent"
+import { Agent, Hook, Message, Prices, Provider, ProviderError, Tool, Transcript } from "effect-agent"
 import { Compaction, Pruning } from "effect-agent/context"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "../behaviour/invariants.ts"
@@ -169,7 +159,7 @@ describe("Compaction", () => {
   it.effect("passes its requests through the guard of the run", () =>
     Effect.gen(function* () {
       const checked: Array<string> = []
-      const guard = Layer.succeed(ModelGuard.ModelGuard, {
+      const guard = Layer.succeed(Provider.Guard, {
         input: ({ request }) => Effect.sync(() => void checked.push(request.system ?? ""))
       })
       const { requests } = yield* play([short, done], {
