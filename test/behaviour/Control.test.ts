@@ -161,29 +161,32 @@ describe("Control", () => {
       })
     )
 
-    it.effect("at any event ends the run cancelled, once, with everything balanced (row 214)", () =>
-      Effect.gen(function* () {
-        const script = [
-          ScriptedProvider.turn(
-            Step.start,
-            Step.text(["a", "b"]),
-            Step.toolCall("x", {}),
-            Step.toolCall("y", {}),
-            Step.finish("toolUse")
-          ),
-          done
-        ]
-        const tools = [say("x"), say("y")]
-        const whole = yield* agent(script, { tools })
-        yield* whole.agent.prompt("hi")
-        for (const at of range(whole.events.length - 1)) {
-          const one = yield* agent(script, { tools })
-          yield* one.agent.subscribe(({ seq }) => (seq === at + 1 ? one.agent.cancel() : Effect.void))
-          const result = yield* one.agent.prompt("hi")
-          assert.strictEqual(result.status, "cancelled", `at ${at + 1}`)
-          assert.deepStrictEqual(Invariants.broken(one.events), [], `at ${at + 1}`)
-        }
-      })
+    it.effect(
+      "at any event ends the run cancelled, once, with everything balanced (row 214)",
+      () =>
+        Effect.gen(function* () {
+          const script = [
+            ScriptedProvider.turn(
+              Step.start,
+              Step.text(["a", "b"]),
+              Step.toolCall("x", {}),
+              Step.toolCall("y", {}),
+              Step.finish("toolUse")
+            ),
+            done
+          ]
+          const tools = [say("x"), say("y")]
+          const whole = yield* agent(script, { tools })
+          yield* whole.agent.prompt("hi")
+          for (const at of range(whole.events.length - 1)) {
+            const one = yield* agent(script, { tools })
+            yield* one.agent.subscribe(({ seq }) => (seq === at + 1 ? one.agent.cancel() : Effect.void))
+            const result = yield* one.agent.prompt("hi")
+            assert.strictEqual(result.status, "cancelled", `at ${at + 1}`)
+            assert.deepStrictEqual(Invariants.broken(one.events), [], `at ${at + 1}`)
+          }
+        }),
+      60_000
     )
 
     it.effect("by leaving the stream at any event does the same, unheard", () =>
@@ -602,24 +605,27 @@ describe("Control", () => {
       })
     )
 
-    it.effect("at any event holds the run at the next gate, and changes nothing else", () =>
-      Effect.gen(function* () {
-        const script = [calls("x", "y"), done]
-        const tools = [say("x"), say("y")]
-        const whole = yield* agent(script, { tools })
-        const { newMessages } = yield* whole.agent.prompt("hi")
-        for (const at of range(whole.events.length)) {
-          const one = yield* agent(script, { tools })
-          yield* one.agent.subscribe((event) => {
-            if (event._tag === "RunPaused") return one.agent.resume()
-            return event.seq === at + 1 ? one.agent.pause() : Effect.void
-          })
-          const result = yield* one.agent.prompt("hi")
-          assert.strictEqual(result.status, "completed")
-          assert.deepStrictEqual(texts(result.newMessages), texts(newMessages))
-          assert.deepStrictEqual(Invariants.broken(one.events), [], `at ${at + 1}`)
-        }
-      })
+    it.effect(
+      "at any event holds the run at the next gate, and changes nothing else",
+      () =>
+        Effect.gen(function* () {
+          const script = [calls("x", "y"), done]
+          const tools = [say("x"), say("y")]
+          const whole = yield* agent(script, { tools })
+          const { newMessages } = yield* whole.agent.prompt("hi")
+          for (const at of range(whole.events.length)) {
+            const one = yield* agent(script, { tools })
+            yield* one.agent.subscribe((event) => {
+              if (event._tag === "RunPaused") return one.agent.resume()
+              return event.seq === at + 1 ? one.agent.pause() : Effect.void
+            })
+            const result = yield* one.agent.prompt("hi")
+            assert.strictEqual(result.status, "completed")
+            assert.deepStrictEqual(texts(result.newMessages), texts(newMessages))
+            assert.deepStrictEqual(Invariants.broken(one.events), [], `at ${at + 1}`)
+          }
+        }),
+      60_000
     )
 
     it.effect("by a hook: any that asks for it, with its reason, at each gate", () =>

@@ -156,7 +156,8 @@ describe("Events", () => {
           { runs: 150, seed: 12 }
         )
         assert.strictEqual(checked._tag, "Passed", JSON.stringify(checked, null, 1).slice(0, 3000))
-      })
+      }),
+    60_000
   )
 
   it.effect("turns are numbered from 1, in the stream as for a subscriber (rows 71, 72)", () =>

@@ -81,7 +81,8 @@ describe("a hook that returns no Effect", () => {
               assert.deepStrictEqual(Invariants.broken(shaped.events), [])
             }
           }
-        })
+        }),
+      60_000
     )
   }
 

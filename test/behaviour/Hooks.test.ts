@@ -622,17 +622,20 @@ describe("Hooks", () => {
         })
     )
 
-    it.effect("may ask ten thousand times for a tool that is done at once", () =>
-      Effect.gen(function* () {
-        let tries = 0
-        const { view } = yield* play([call("again"), done], {
-          tools: [say("again")],
-          hooks: [Hook.afterTool(() => Effect.succeed({ retry: ++tries < 10_000 }))],
-          options: { limits: { maxToolRetries: Infinity } }
-        })
-        assert.strictEqual(tries, 10_000)
-        assert.strictEqual(view.messages.length, 4)
-      })
+    it.effect(
+      "may ask ten thousand times for a tool that is done at once",
+      () =>
+        Effect.gen(function* () {
+          let tries = 0
+          const { view } = yield* play([call("again"), done], {
+            tools: [say("again")],
+            hooks: [Hook.afterTool(() => Effect.succeed({ retry: ++tries < 10_000 }))],
+            options: { limits: { maxToolRetries: Infinity } }
+          })
+          assert.strictEqual(tries, 10_000)
+          assert.strictEqual(view.messages.length, 4)
+        }),
+      60_000
     )
 
     it.effect("runs a tool again once by default (row 119)", () =>

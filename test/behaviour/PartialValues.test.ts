@@ -187,7 +187,7 @@ describe("partialValues", () => {
           assert.isFalse(isWithinPair(parsed, value.length), whole)
       }
     }
-  })
+  }, 60_000)
 
   it.effect("ends with the params of the call for any arguments (row 58)", () =>
     Effect.gen(function* () {
@@ -421,32 +421,35 @@ describe("the cost of partialValues", () => {
     })
   )
 
-  it.effect("grows with the length of the arguments alone", () =>
-    Effect.gen(function* () {
-      for (const value of [
-        { content: "const x = 1\n".repeat(80_000) },
-        { edits },
-        [edits.map(({ line }) => line)]
-      ]) {
-        const pieces = piecesOf(JSON.stringify(value), 20_000)
-        const changes: Array<AgentEvent.ValueChange> = []
-        const parser = new JsonPieces()
-        const parse = Effect.sync(() => pieces.forEach((piece) => changes.push(...parser.add(piece))))
-        assert.isBelow(yield* costOf(parse, 200), 200)
-        const fold = Effect.sync(() => {
-          const draft = new ValueDraft(undefined)
-          for (const change of changes) draft.add([change])
-          return draft.take()
-        })
-        assert.isBelow(
-          yield* costOf(
-            Effect.map(fold, (last) => assert.deepStrictEqual(last, value)),
+  it.effect(
+    "grows with the length of the arguments alone",
+    () =>
+      Effect.gen(function* () {
+        for (const value of [
+          { content: "const x = 1\n".repeat(80_000) },
+          { edits },
+          [edits.map(({ line }) => line)]
+        ]) {
+          const pieces = piecesOf(JSON.stringify(value), 20_000)
+          const changes: Array<AgentEvent.ValueChange> = []
+          const parser = new JsonPieces()
+          const parse = Effect.sync(() => pieces.forEach((piece) => changes.push(...parser.add(piece))))
+          assert.isBelow(yield* costOf(parse, 200), 200)
+          const fold = Effect.sync(() => {
+            const draft = new ValueDraft(undefined)
+            for (const change of changes) draft.add([change])
+            return draft.take()
+          })
+          assert.isBelow(
+            yield* costOf(
+              Effect.map(fold, (last) => assert.deepStrictEqual(last, value)),
+              1000
+            ),
             1000
-          ),
-          1000
-        )
-      }
-    })
+          )
+        }
+      }),
+    60_000
   )
 })
 

@@ -113,28 +113,32 @@ describe("Queues", () => {
         }
         assert.isAbove(delivered, 0)
         assert.isBelow(delivered, 80)
-      })
+      }),
+    60_000
   )
 
-  it.effect("a message queued at any event is delivered in order, or still queued", () =>
-    Effect.gen(function* () {
-      for (const queue of ["steer", "followUp"] as const) {
-        const whole = yield* agent([calls("a", "a"), done], { tools: [say("a")] })
-        yield* whole.agent.prompt("hi")
-        for (const at of range(whole.events.length)) {
-          const one = yield* agent([calls("a", "a"), done, done, done], { tools: [say("a")] })
-          yield* one.agent.subscribe(({ seq }) =>
-            seq === at + 1 ? one.agent[queue]([Message.user("x"), Message.user("y")]) : Effect.void
-          )
-          const { newMessages } = yield* one.agent.prompt("hi")
-          const { followUp, steering } = yield* one.agent.queues.sizes
-          const heard = asked(newMessages).slice(1)
-          assert.deepStrictEqual(heard, ["x", "y"].slice(0, heard.length))
-          assert.strictEqual(heard.length + followUp + steering, 2, `${queue} at ${at + 1}`)
-          assert.deepStrictEqual(Invariants.broken(one.events), [])
+  it.effect(
+    "a message queued at any event is delivered in order, or still queued",
+    () =>
+      Effect.gen(function* () {
+        for (const queue of ["steer", "followUp"] as const) {
+          const whole = yield* agent([calls("a", "a"), done], { tools: [say("a")] })
+          yield* whole.agent.prompt("hi")
+          for (const at of range(whole.events.length)) {
+            const one = yield* agent([calls("a", "a"), done, done, done], { tools: [say("a")] })
+            yield* one.agent.subscribe(({ seq }) =>
+              seq === at + 1 ? one.agent[queue]([Message.user("x"), Message.user("y")]) : Effect.void
+            )
+            const { newMessages } = yield* one.agent.prompt("hi")
+            const { followUp, steering } = yield* one.agent.queues.sizes
+            const heard = asked(newMessages).slice(1)
+            assert.deepStrictEqual(heard, ["x", "y"].slice(0, heard.length))
+            assert.strictEqual(heard.length + followUp + steering, 2, `${queue} at ${at + 1}`)
+            assert.deepStrictEqual(Invariants.broken(one.events), [])
+          }
         }
-      }
-    })
+      }),
+    60_000
   )
 
   it.effect("a follow-up may lead to another, each in a turn of its own (row 87)", () =>

@@ -199,24 +199,27 @@ describe("a steering message that interrupts", () => {
     })
   )
 
-  it.effect("at any event leaves the events of the run balanced, and its transcript whole", () =>
-    Effect.gen(function* () {
-      for (let at = 0; at < 40; at++) {
-        const script = yield* agent([calls("quick", "other"), calls("quick"), done, done, done], {
-          tools: [say("quick"), say("other")]
-        })
-        let seen = 0
-        yield* script.agent.subscribe(() =>
-          seen++ === at ? script.agent.steer("now", interrupting) : Effect.void
-        )
-        const { newMessages, status } = yield* script.agent.prompt("hi")
-        assert.strictEqual(status, "completed", `at ${at}`)
-        assert.deepStrictEqual(Transcript.violations(newMessages), [], `at ${at}`)
-        assert.deepStrictEqual(Invariants.broken(script.events), [], `at ${at}`)
-        const isLate = seen <= at
-        assert.strictEqual(texts(newMessages).includes("now"), !isLate, `at ${at}`)
-        if (isLate) return
-      }
-    })
+  it.effect(
+    "at any event leaves the events of the run balanced, and its transcript whole",
+    () =>
+      Effect.gen(function* () {
+        for (let at = 0; at < 40; at++) {
+          const script = yield* agent([calls("quick", "other"), calls("quick"), done, done, done], {
+            tools: [say("quick"), say("other")]
+          })
+          let seen = 0
+          yield* script.agent.subscribe(() =>
+            seen++ === at ? script.agent.steer("now", interrupting) : Effect.void
+          )
+          const { newMessages, status } = yield* script.agent.prompt("hi")
+          assert.strictEqual(status, "completed", `at ${at}`)
+          assert.deepStrictEqual(Transcript.violations(newMessages), [], `at ${at}`)
+          assert.deepStrictEqual(Invariants.broken(script.events), [], `at ${at}`)
+          const isLate = seen <= at
+          assert.strictEqual(texts(newMessages).includes("now"), !isLate, `at ${at}`)
+          if (isLate) return
+        }
+      }),
+    60_000
   )
 })

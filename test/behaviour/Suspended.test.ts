@@ -511,19 +511,22 @@ const pathOf = (json: unknown): string =>
   typeof json === "object" && json !== null && "path" in json ? String(json.path) : ""
 
 describe("any batch, policy and order of answers", () => {
-  it.effect("gives each call one result, in order, and runs each approved tool exactly once (row 263)", () =>
-    Effect.gen(function* () {
-      const lawful = Effect.fnUntraced(function* (plan: typeof Plan.Type) {
-        const { due, expected, ran, results } = yield* playPlan(plan)
-        const got = JSON.stringify([results, ran])
-        return got === JSON.stringify([expected, due]) || (yield* Effect.fail(got))
-      })
-      const result = yield* Arbitrary.checkEffect(Arbitrary.schema(Plan), lawful, {
-        seed: 1,
-        runs: 150,
-        size: 6
-      })
-      assert.strictEqual(Arbitrary.formatCheckFailure(result), undefined)
-    })
+  it.effect(
+    "gives each call one result, in order, and runs each approved tool exactly once (row 263)",
+    () =>
+      Effect.gen(function* () {
+        const lawful = Effect.fnUntraced(function* (plan: typeof Plan.Type) {
+          const { due, expected, ran, results } = yield* playPlan(plan)
+          const got = JSON.stringify([results, ran])
+          return got === JSON.stringify([expected, due]) || (yield* Effect.fail(got))
+        })
+        const result = yield* Arbitrary.checkEffect(Arbitrary.schema(Plan), lawful, {
+          seed: 1,
+          runs: 150,
+          size: 6
+        })
+        assert.strictEqual(Arbitrary.formatCheckFailure(result), undefined)
+      }),
+    60_000
   )
 })

@@ -759,18 +759,21 @@ describe("Tools", () => {
   })
 
   describe("concurrency", () => {
-    it.effect("a thousand calls that are done at once, one after another or all together", () =>
-      Effect.gen(function* () {
-        const names = Array.from({ length: 1000 }, () => "now")
-        for (const toolConcurrency of [0, 1, 1000]) {
-          const { events, view } = yield* play([calls(...names), done], {
-            tools: [say("now")],
-            options: { toolConcurrency, limits: { maxIdenticalToolCalls: Infinity } }
-          })
-          assert.strictEqual(toolResults(view.messages).length, 1000)
-          assert.isTrue(outcomes(events).every((outcome) => outcome === "success"))
-        }
-      })
+    it.effect(
+      "a thousand calls that are done at once, one after another or all together",
+      () =>
+        Effect.gen(function* () {
+          const names = Array.from({ length: 1000 }, () => "now")
+          for (const toolConcurrency of [0, 1, 1000]) {
+            const { events, view } = yield* play([calls(...names), done], {
+              tools: [say("now")],
+              options: { toolConcurrency, limits: { maxIdenticalToolCalls: Infinity } }
+            })
+            assert.strictEqual(toolResults(view.messages).length, 1000)
+            assert.isTrue(outcomes(events).every((outcome) => outcome === "success"))
+          }
+        }),
+      60_000
     )
 
     /** How many ran at once, at most. */
