@@ -21,8 +21,8 @@ import type { OpenTurn } from "./internal/openTurn.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import { type Prompted, readRun, type RetryOptions, type RunIdOptions } from "./internal/options.ts"
 import { Queues } from "./internal/queues.ts"
-import * as Resumption from "./internal/resumption.ts"
 import type { Task } from "./internal/task.ts"
+import * as Waiting from "./internal/waiting.ts"
 import type * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunFailed, RunResult } from "./Run.ts"
@@ -317,4 +317,4 @@ const fresh = (
 
 /** Results for the calls of a turn that is left open. */
 const closing = ({ messages, open }: History, now: number): ReadonlyArray<Message.Message> =>
-  open === undefined ? [] : Resumption.closing(open, messages, now)
+  open === undefined ? [] : Waiting.closing(open, messages, now)

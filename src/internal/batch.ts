@@ -14,19 +14,19 @@ import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import type { ToolCall } from "../Message.ts"
 import * as Pending from "./pending.ts"
-import {
-  type Check,
-  checkOf,
-  type Open,
-  type OpenApproval,
-  type OpenQuestion,
-  Requests,
-  withAnswer
-} from "./requests.ts"
-import * as Resumption from "./resumption.ts"
+import { type Check, checkOf, OpenApproval, OpenQuestion, Requests } from "./requests.ts"
 import type { Run } from "./run.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
+import * as Waiting from "./waiting.ts"
+
+/** The requests about a call. */
+interface Asked {
+  approval?: OpenApproval
+  question?: OpenQuestion
+  /** The question about its end, which is not known. */
+  unknownEnd?: OpenQuestion
+}
 
 export class Batch {
   readonly run: Run
@@ -40,11 +40,7 @@ export class Batch {
   private readonly begunBefore: InterruptedTurn | undefined
   /** The open requests of the outermost agent, or of this batch if there is no agent. */
   readonly requests: Requests
-  /** Requests of the calls. */
-  readonly approvals = new Map<Message.ToolCall, OpenApproval>()
-  readonly questions = new Map<Message.ToolCall, OpenQuestion>()
-  /** The questions about calls whose end is not known. */
-  readonly lost = new Map<Message.ToolCall, OpenQuestion>()
+  private readonly asked = new Map<Message.ToolCall, Asked>()
   /** The ids of the calls whose tool has begun. */
   readonly begun = new Set<string>()
   /** The calls that wait for a person beyond the end of the run. */
@@ -82,9 +78,9 @@ export class Batch {
     this.calls = beside === undefined ? Message.toolCalls(message) : [beside.call]
     this.earlier = earlier
     this.requests = run.waiting.requests ?? new Requests()
-    this.unanswered = earlier === undefined ? this.calls : Resumption.unanswered(earlier, run.messages)
+    this.unanswered = earlier === undefined ? this.calls : Waiting.unanswered(earlier, run.messages)
     if (earlier !== undefined) this.restore(earlier)
-    if (begunBefore !== undefined) this.results = Resumption.answered(message, run.messages)
+    if (begunBefore !== undefined) this.results = Waiting.answered(message, run.messages)
   }
 
   /** The ids of the calls of an answer may be equal: a request of one of them is for none, and is made again. */
@@ -100,22 +96,31 @@ export class Batch {
       // Not of a run inside, whose calls may have the same ids.
       const isOfCall = ({ request }: { readonly request: Request | Question }) =>
         request.toolCallId === call.id && (request.path?.length ?? 0) === depth
+      const asked = this.askedAbout(call)
       const approval = approvals.find(isOfCall)
       if (approval !== undefined)
-        this.approvals.set(call, this.requests.restoreApproval(approval, this.checkOf(approval.request)))
+        asked.approval = this.requests.add(OpenApproval, approval, this.checkOf(call))
       for (const question of questions.filter(isOfCall).reverse())
-        this.questionsAs(question.request).set(call, this.requests.restoreQuestion(question))
+        asked[question.request.about ?? "question"] = this.requests.add(OpenQuestion, question)
     }
   }
 
-  private checkOf(request: Request): Check {
-    return checkOf(this.run.registry, this.message, request)
+  /** The requests about a call. */
+  askedAbout(call: Message.ToolCall): Asked {
+    const asked = this.asked.get(call) ?? {}
+    this.asked.set(call, asked)
+    return asked
+  }
+
+  /** Checks params that are to replace those of a call. */
+  checkOf({ id }: Message.ToolCall): Check {
+    return checkOf(this.run.registry, this.message, id)
   }
 
   /** Whether the tool of a call began before, and its end is not known: such a call must not run again. */
   isLost(call: Message.ToolCall): boolean {
     const { begunBefore, earlier, run } = this
-    if (this.lost.has(call)) return true
+    if (this.asked.get(call)?.unknownEnd !== undefined) return true
     // In a run that ended suspended, all calls ended but those whose agents inside wait.
     if (earlier === undefined || earlier.isSuspended || !earlier.begun.includes(call.id)) return false
     const mayRunAgain =
@@ -132,23 +137,6 @@ export class Batch {
   /** Whether a call ended in an earlier run. */
   isEnded(call: Message.ToolCall): boolean {
     return this.outcomes.has(call)
-  }
-
-  openApproval(call: Message.ToolCall, request: Request): OpenApproval {
-    const open = this.requests.openApproval(request, this.checkOf(request))
-    this.approvals.set(call, open)
-    return open
-  }
-
-  openQuestion(call: Message.ToolCall, request: Question): OpenQuestion {
-    const open = this.requests.openQuestion(request)
-    this.questionsAs(request).set(call, open)
-    return open
-  }
-
-  /** The questions of a kind. */
-  questionsAs({ about }: Pick<Question, "about">): Map<Message.ToolCall, OpenQuestion> {
-    return about === undefined ? this.questions : this.lost
   }
 
   /** Has a call wait beyond the end of the run. */
@@ -182,8 +170,9 @@ export class Batch {
 
   /** The turn, as a later run can resume it. */
   get openTurn(): OpenTurn {
-    const ofOpen = <R, A>(requests: ReadonlyMap<Message.ToolCall, Open<R, A>>) =>
-      Array.from(requests).flatMap(([call, open]) => (this.outcomes.has(call) ? [] : [withAnswer(open)]))
+    const isLost = (call: ToolCall) => this.asked.get(call)?.unknownEnd !== undefined
+    const lost = this.calls.filter(isLost).map(({ id }) => id)
+    const asked = this.calls.filter((call) => !this.isEnded(call)).map((call) => this.askedAbout(call))
     return {
       runId: this.run.id,
       message: this.message,
@@ -194,9 +183,11 @@ export class Batch {
           ? []
           : [{ toolCallId: call.id, outcome: ended.outcome, output: ended.output }]
       }),
-      begun: [...new Set([...this.begun, ...Array.from(this.lost.keys(), ({ id }) => id)])],
-      approvals: ofOpen(this.approvals),
-      questions: [...ofOpen(this.questions), ...ofOpen(this.lost)]
+      begun: [...new Set([...this.begun, ...lost])],
+      approvals: asked.flatMap(({ approval }) => approval?.stored ?? []),
+      questions: asked.flatMap(({ question, unknownEnd }) =>
+        [question, unknownEnd].flatMap((open) => open?.stored ?? [])
+      )
     }
   }
 
@@ -258,12 +249,9 @@ export class Batch {
 
   /** Closes the requests of a call that has ended. */
   private withdraw(call: Message.ToolCall): void {
-    const approvalId = this.approvals.get(call)?.request.approvalId
-    if (approvalId !== undefined) this.requests.withdraw(approvalId)
-    for (const questions of [this.questions, this.lost]) {
-      const questionId = questions.get(call)?.request.questionId
-      if (questionId !== undefined) this.requests.withdraw(questionId)
-    }
+    const asked = this.asked.get(call)
+    for (const open of [asked?.approval, asked?.question, asked?.unknownEnd])
+      if (open !== undefined) this.requests.withdraw(open.id)
   }
 
   private failed(call: Message.ToolCall, error: ToolOutput): Effect.Effect<void> {

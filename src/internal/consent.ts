@@ -17,10 +17,13 @@ import { firstLine } from "./failureText.ts"
 import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
 import { makeId, type ToolCall } from "../Message.ts"
+import type { Stopwatch } from "./limits.ts"
 import type { Answer, Question, QuestionAnswer, Request } from "./openTurn.ts"
-import type { Open } from "./requests.ts"
+import { type Answered, type Open, OpenApproval, OpenQuestion } from "./requests.ts"
+import type { Run } from "./run.ts"
 import type * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
+import * as Waiting from "./waiting.ts"
 
 type Allowed = Guards.Allowed
 type Outcome = ToolOutcome.Outcome
@@ -43,13 +46,11 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Allowed | Outcome | NotNow> {
   const { call, tool } = allowed.prepared
   if (batch.run.output?.isCall(call) === true) return allowed
-  const approval = batch.approvals.get(call)
-  if (approval?.answer !== undefined)
-    return yield* approved(batch, allowed, approval.request, approval.answer)
-  const question = batch.questions.get(call)
+  const { approval, question } = batch.askedAbout(call)
+  if (approval?.answered !== undefined) return yield* approved(batch, allowed, approval.answered)
   // Not one that the tool asked in the middle of its call, which runs again.
-  if (question?.answer !== undefined && tool.question !== undefined)
-    return yield* answered(batch, allowed, question.request, question.answer)
+  if (question?.answered !== undefined && tool.question !== undefined)
+    return yield* answered(batch, allowed, question.answered)
   // The vendor asks because someone is to decide: an application without a policy has not.
   if (call.hosted === true && batch.run.waiting.policy === Approval.everything) return noPolicy
   const decision = yield* decided(batch, allowed)
@@ -95,45 +96,34 @@ const noDecision = 'it gave no decision; expected "allow", "ask", or "deny" with
 
 const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed, reason: string | undefined) {
   const { call, input, tool } = allowed.prepared
-  const earlier = batch.approvals.get(call)?.request
+  const asked = batch.askedAbout(call)
+  const earlier = asked.approval?.request
   const params = earlier?.params ?? structuredClone(input)
   const request: Request = {
-    ...requestBase(batch, call.id, earlier),
+    ...requestBase(batch, call, earlier),
     approvalId: earlier?.approvalId ?? makeRequestId("apr"),
     toolName: tool.name,
     params,
     argumentsHash: earlier?.argumentsHash ?? (yield* batch.inOrder(Json.hash(params))),
     ...(reason === undefined ? {} : { reason })
   }
-  const { approvalId, argumentsHash, path: _path, runId: _runId, ...fields } = request
-  const asked = yield* askPerson<Request, Answer>(batch, {
-    call,
-    id: approvalId,
-    request,
-    event: { _tag: "ApprovalRequested", approvalId, argumentsHash, ...fields },
-    open: () => batch.openApproval(call, request),
-    person: (person) =>
-      Effect.flatMap(person.approve(request), (answer) =>
-        batch.requests.answerApproval(approvalId, { ...answer, argumentsHash })
-      ),
-    expired: ToolOutcome.approvalExpired
-  })
-  return asked._tag === "Answered" ? yield* approved(batch, allowed, request, asked.answer) : asked
+  const open = () => (asked.approval = batch.requests.add(OpenApproval, { request }, batch.checkOf(call)))
+  const end = yield* askPerson(batch, call, request, open, ToolOutcome.approvalExpired)
+  return end._tag === "Answered" ? yield* approved(batch, allowed, end) : end
 })
 
 /** The call, as it may run by the decision of a person. */
 const approved = Effect.fnUntraced(function* (
-  batch: Batch,
+  { earlier, run }: Batch,
   allowed: Allowed,
-  { approvalId, argumentsHash, params: requested, toolCallId }: Request,
-  answer: Answer
+  { answer, event, request }: Answered<Request, Answer>
 ): Effect.fn.Return<Allowed | Outcome> {
-  const { run } = batch
-  run.emit({ _tag: "ApprovalAnswered", approvalId, toolCallId, ...answer })
-  yield* run.mailbox.delivered
-  if (answer.decision === "reject") return ToolOutcome.rejected(answer.reason ?? "not approved")
+  yield* publish(run, event)
+  const refused = ToolOutcome.refused(answer)
+  if (refused !== undefined) return refused
   // An approval that comes from a store may have been changed there.
-  const isBound = batch.earlier === undefined || (yield* Json.hash(requested)) === argumentsHash
+  const { argumentsHash, params } = request
+  const isBound = earlier === undefined || (yield* Json.hash(params)) === argumentsHash
   if (!isBound) return ToolOutcome.rejected("the approval is for other params")
   return answer.params === undefined
     ? { ...allowed, approved: true }
@@ -146,123 +136,175 @@ const askQuestion = Effect.fnUntraced(function* (
   questionOf: (input: any) => Pick<Question, "question" | "schema">
 ) {
   const { call, params } = allowed.prepared
-  const made = yield* Effect.exit(Effect.sync(() => batch.questions.get(call)?.request ?? questionOf(params)))
+  const made = yield* Effect.exit(
+    Effect.sync(() => batch.askedAbout(call).question?.request ?? questionOf(params))
+  )
   if (Exit.isFailure(made)) return ToolOutcome.rejected(firstLine(Cause.squash(made.cause)))
   const { question, schema } = made.value
-  const asked = yield* putQuestion(batch, call, { question, schema }, ToolOutcome.questionExpired)
-  return asked._tag === "Answered" ? yield* answered(batch, allowed, asked.request, asked.answer) : asked
+  const end = yield* putQuestion(batch, call, { question, schema }, ToolOutcome.questionExpired)
+  return end._tag === "Answered" ? yield* answered(batch, allowed, end) : end
 })
 
 /** Puts a question about a call to a person, under the id that it may have from before. */
-export const putQuestion = (
-  batch: Batch,
-  call: ToolCall,
-  words: Pick<Question, "about" | "question" | "schema">,
-  expired: Outcome
-) => {
-  const earlier = batch.questionsAs(words).get(call)?.request
-  const questionId = earlier?.questionId ?? makeRequestId("qst")
-  const request: Question = { ...requestBase(batch, call.id, earlier), questionId, ...words }
-  const { path: _path, runId: _runId, ...fields } = request
-  const asking = askPerson<Question, QuestionAnswer>(batch, {
-    call,
-    id: questionId,
-    request,
-    event: { _tag: "QuestionAsked", ...fields },
-    open: () => batch.openQuestion(call, request),
-    person: (person) =>
-      Effect.flatMap(person.answer(request), (answer) => batch.requests.answerQuestion(questionId, answer)),
-    expired
-  })
-  return Effect.map(asking, (asked) => (asked._tag === "Answered" ? { ...asked, request } : asked))
+const putQuestion = (batch: Batch, call: ToolCall, words: Words, expired: Outcome) => {
+  const asked = batch.askedAbout(call)
+  const { about = "question" } = words
+  const request = questionAbout(batch, call, words, asked[about]?.request)
+  const open = () => (asked[about] = batch.requests.add(OpenQuestion, { request }))
+  return askPerson(batch, call, request, open, expired)
 }
 
-/** Shows the answer to a question. */
-export const showAnswer = (
-  { run }: Batch,
-  { questionId, toolCallId }: Question,
-  answer: QuestionAnswer
-): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    run.emit({ _tag: "QuestionAnswered", questionId, toolCallId, ...answer })
-    return run.mailbox.delivered
-  })
-
 /** The call of a question, which runs with its answer, unless the person declined. */
-const answered = Effect.fnUntraced(function* (
-  batch: Batch,
+const answered = (
+  { run }: Batch,
   allowed: Allowed,
-  question: Question,
-  answer: QuestionAnswer
-): Effect.fn.Return<Allowed | Outcome> {
-  yield* showAnswer(batch, question, answer)
-  return answer.declined === true ? ToolOutcome.declined(answer) : { ...allowed, answer: answer.answer }
+  { answer, event }: Answered<Question, QuestionAnswer>
+): Effect.Effect<Allowed | Outcome> =>
+  Effect.as(publish(run, event), ToolOutcome.refused(answer) ?? { ...allowed, answer: answer.answer })
+
+// ───────────────────────── Calls whose end is not known
+
+/** A call that began in a process that ended, and about which the run asks a person: it must not run again by itself. */
+export interface Lost {
+  readonly _tag: "Lost"
+  readonly call: ToolCall
+}
+
+/** The call, if a person has answered or is to answer, else its outcome. */
+export const lookAtLost = (batch: Batch, call: ToolCall): Lost | Outcome => {
+  const { run } = batch
+  const { hasPerson, policy } = run.waiting
+  const isAsked =
+    policy.unknown === "ask" &&
+    hasPerson &&
+    (run.toolOf(call)?.effect ?? "once") === "once" &&
+    run.output?.isCall(call) !== true
+  return isAsked || batch.askedAbout(call).unknownEnd?.answer !== undefined
+    ? { _tag: "Lost", call }
+    : ToolOutcome.unknown(call)
+}
+
+/** Asks a person about the call, unless one has answered. Succeeds with `undefined` if it is to run again. */
+export const askAboutLost = Effect.fnUntraced(function* (
+  batch: Batch,
+  call: ToolCall
+): Effect.fn.Return<Outcome | NotNow | undefined> {
+  const { approval, unknownEnd } = batch.askedAbout(call)
+  const words = Waiting.questionOf(call, approval?.request.params ?? call.params ?? {})
+  const unknown = ToolOutcome.unknown(call)
+  const end = unknownEnd?.answered ?? (yield* putQuestion(batch, call, words, unknown))
+  if (end._tag !== "Answered") return end._tag === "Outcome" ? unknown : end
+  yield* publish(batch.run, end.event)
+  return Waiting.endBy(call, end.answer)
 })
+
+// ───────────────────────── Questions in the middle of a call
+
+/** Asks a person in the middle of a call. The call cannot wait beyond the end of the run: where the policy defers, the answer is none. */
+export const askMidCall = Effect.fnUntraced(function* (
+  batch: Batch,
+  call: ToolCall,
+  { question, schema }: Tool.Question
+): Effect.fn.Return<Option.Option<Schema.Json>> {
+  const { requests, run } = batch
+  if (!run.waiting.hasPerson || run.waiting.isDeferring) return Option.none()
+  const request = questionAbout(batch, call, { question, schema })
+  const open = requests.add(OpenQuestion, { request })
+  const waiting = waitFor(batch, open, run.waiting.stopwatchOf(call.id))
+  const waited = yield* Effect.ensuring(
+    Effect.andThen(publish(run, open.asked), waiting),
+    Effect.sync(() => requests.withdraw(open.id))
+  )
+  const { answered } = open
+  if (answered !== undefined) yield* publish(run, answered.event)
+  // A person who dies fails the tool, and one who fails gives no answer.
+  else if (waited._tag === "Done") yield* Effect.option(waited.exit)
+  return answered === undefined || ToolOutcome.refused(answered.answer) !== undefined
+    ? Option.none()
+    : Option.some(answered.answer.answer)
+})
+
+// ───────────────────────── Requests
 
 /** The members that approvals and questions share. */
 const requestBase = (
   { run }: Batch,
-  toolCallId: string,
+  { id: toolCallId }: ToolCall,
   earlier: Pick<Request, "expiresAt"> | undefined
 ): Pick<Request, "runId" | "path" | "toolCallId" | "expiresAt"> => {
   const { path } = run.mailbox
-  const { expiresAfter } = run.waiting.policy
-  const limit =
-    expiresAfter === undefined
-      ? undefined
-      : run.clock.currentTimeMillisUnsafe() + Duration.toMillis(expiresAfter)
-  const expiresAt = earlier === undefined ? limit : earlier.expiresAt
+  const { expiresAfter = Infinity } = run.waiting.policy
+  const limit = run.clock.currentTimeMillisUnsafe() + Duration.toMillis(expiresAfter)
+  const { expiresAt = Infinity } = earlier ?? { expiresAt: limit }
   return {
     runId: run.id,
     ...(path === undefined ? {} : { path }),
     toolCallId,
-    ...(expiresAt === undefined || expiresAt === Infinity ? {} : { expiresAt })
+    ...(expiresAt === Infinity ? {} : { expiresAt })
   }
 }
 
 const makeRequestId = (kind: string): string => `${kind}_${makeId().slice("msg_".length)}`
 
-/** A request to a person, and its words for both ends. */
-interface Asking<R, A> {
-  readonly call: ToolCall
-  readonly id: string
-  readonly request: R
-  readonly event: Body
-  readonly open: () => Open<R, A>
-  readonly person: (person: Approval.Person) => Effect.Effect<A, unknown>
-  readonly expired: Outcome
-}
+type Words = Pick<Question, "about" | "question" | "schema">
 
-/** Opens a request, and waits for its answer unless the policy defers it. */
-const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "expiresAt">, A>(
+/** A question about a call, the same as an earlier one for another run. */
+const questionAbout = (batch: Batch, call: ToolCall, words: Words, earlier?: Question): Question => ({
+  ...requestBase(batch, call, earlier),
+  questionId: earlier?.questionId ?? makeRequestId("qst"),
+  ...words
+})
+
+/** Publishes an event of a request, before the person who is to answer it, or the tool that needs the answer, continues. */
+const publish = ({ emit, mailbox }: Run, event: Body): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    emit(event)
+    return mailbox.delivered
+  })
+
+/** Opens a request about a call, and waits for its answer unless the policy defers it. */
+const askPerson = Effect.fnUntraced(function* <R extends Request | Question, A>(
   batch: Batch,
-  { call, event, expired, id, open, person, request }: Asking<R, A>
-): Effect.fn.Return<{ readonly _tag: "Answered"; readonly answer: A } | Outcome | NotNow> {
+  call: ToolCall,
+  { expiresAt = Infinity }: R,
+  makeOpen: () => Open<R, A>,
+  expired: Outcome
+): Effect.fn.Return<Answered<R, A> | Outcome | NotNow> {
   const { run } = batch
-  const { hasPerson, policy, requests } = run.waiting
-  const { asked } = policy
-  if (!hasPerson || asked === "deny") return noPerson
-  const left = (request.expiresAt ?? Infinity) - run.clock.currentTimeMillisUnsafe()
-  if (left <= 0) return expired
-  const opened = open()
-  run.emit(event)
-  yield* run.mailbox.delivered
-  if (opened.answer !== undefined) return { _tag: "Answered", answer: opened.answer }
-  if (asked === "defer" || (asked === "wait" && requests === undefined)) {
+  if (!run.waiting.hasPerson) return noPerson
+  if (run.clock.currentTimeMillisUnsafe() >= expiresAt) return expired
+  const open = makeOpen()
+  yield* publish(run, open.asked)
+  if (open.answered !== undefined) return open.answered
+  if (run.waiting.isDeferring) {
     batch.defer(call)
     return { _tag: "Deferred" }
   }
-  const answering = asked === "wait" ? [] : [Effect.suspend(() => person(asked))]
-  const waiting = Effect.raceAllFirst([Deferred.await(opened.answered), ...answering, ...steered(batch)])
-  const waited = yield* run.waiting.stopwatch.held(
-    attempt(waiting, { control: run.control, until: left === Infinity ? undefined : Effect.sleep(left) })
-  )
-  if (opened.answer !== undefined) return { _tag: "Answered", answer: opened.answer }
-  batch.requests.withdraw(id)
+  const waited = yield* waitFor(batch, open, run.waiting.stopwatch, steered(batch))
+  if (open.answered !== undefined) return open.answered
+  batch.requests.withdraw(open.id)
   if (waited._tag !== "Done") return waited._tag === "TimedOut" ? expired : withdrawn
   if (Exit.isSuccess(waited.exit) || Cause.hasInterruptsOnly(waited.exit.cause)) return withdrawn
   return ToolOutcome.rejected(`the approval failed: ${firstLine(Cause.squash(waited.exit.cause))}`)
 })
+
+/** Waits for the answer to a request until it expires, while the time of a stopwatch stands still. `moot` ends the wait, too. */
+const waitFor = <R extends Request | Question, A>(
+  { requests, run }: Batch,
+  open: Open<R, A>,
+  stopwatch: Stopwatch,
+  moot: ReadonlyArray<Effect.Effect<unknown>> = []
+) =>
+  Effect.suspend(() => {
+    const { asked } = run.waiting.policy
+    const ask = (person: Approval.Person) =>
+      Effect.flatMap(open.put(person), (reply) => requests.answer(open.id, reply))
+    const person = typeof asked === "string" ? [] : [Effect.suspend(() => ask(asked))]
+    const left = (open.request.expiresAt ?? Infinity) - run.clock.currentTimeMillisUnsafe()
+    const waiting = Effect.raceAllFirst([Deferred.await(open.answering), ...person, ...moot])
+    const until = left === Infinity ? undefined : Effect.sleep(Math.max(0, left))
+    return stopwatch.held(attempt(waiting, { control: run.control, until }))
+  })
 
 /** With `skipRemaining`, ends when a message of the user makes the call moot. */
 const steered = (batch: Batch): ReadonlyArray<Effect.Effect<undefined>> => {
@@ -287,43 +329,3 @@ const noPolicy = ToolOutcome.rejected(
   "the vendor asks for an approval, and the application has no Approval policy that gives one"
 )
 const noPerson = ToolOutcome.rejected("it needs a person to answer, and this run has none")
-
-// ───────────────────────── Questions in the middle of a call
-
-/** Asks a person in the middle of a call. The call cannot wait beyond the end of the run: where the policy defers, the answer is none. */
-export const askMidCall = Effect.fnUntraced(function* (
-  batch: Batch,
-  call: ToolCall,
-  { question, schema }: Tool.Question
-): Effect.fn.Return<Option.Option<Schema.Json>> {
-  const { requests, run } = batch
-  const { policy, requests: ofAgent } = run.waiting
-  const { asked } = policy
-  if (asked === "deny" || asked === "defer" || (asked === "wait" && ofAgent === undefined))
-    return Option.none()
-  const questionId = makeRequestId("qst")
-  const request: Question = { ...requestBase(batch, call.id, undefined), questionId, question, schema }
-  const { path: _path, runId: _runId, ...fields } = request
-  const open = requests.openQuestion(request)
-  run.emit({ _tag: "QuestionAsked", ...fields })
-  yield* run.mailbox.delivered
-  const person =
-    asked === "wait"
-      ? Effect.never
-      : Effect.flatMap(asked.answer(request), (given) => requests.answerQuestion(questionId, given))
-  const answered = yield* Effect.raceFirst(Deferred.await(open.answered), person).pipe(
-    Effect.option,
-    Effect.timeoutOption(policy.expiresAfter ?? Infinity),
-    run.waiting.stopwatchOf(call.id).held,
-    Effect.ensuring(Effect.sync(() => requests.withdraw(questionId)))
-  )
-  const answer = Option.flatten(answered)
-  if (Option.isSome(answer)) {
-    run.emit({ _tag: "QuestionAnswered", questionId, toolCallId: call.id, ...answer.value })
-    yield* run.mailbox.delivered
-  }
-  return Option.map(
-    Option.filter(answer, ({ declined }) => declined !== true),
-    ({ answer }) => answer
-  )
-})

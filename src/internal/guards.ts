@@ -111,7 +111,7 @@ const approveTool = (run: Run, message: Assistant, allowed: Allowed) =>
     output: (allowed, { approved, params, reason }) =>
       approved
         ? withParams(run, { ...allowed, approved }, params)
-        : rejected(`Tool execution was rejected: ${reason ?? "not approved"}`),
+        : Effect.fail(ToolOutcome.notApproved(reason)),
     denies: ({ approved }) => !approved,
     failure: (_, { detail, hookName }) =>
       rejected(`Tool execution was rejected: the approval${quoted(hookName)} failed: ${detail}`)

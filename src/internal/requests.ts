@@ -1,5 +1,5 @@
 /**
- * The approvals and questions of an agent and of the runs inside it, with their answers.
+ * The requests of an agent and of the runs inside it to a person, with their answers: approvals of tool calls, and questions.
  *
  * The first answer counts. It is given in one synchronous step, so that two callers cannot both be first.
  */
@@ -7,6 +7,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type { Body } from "../AgentEvent.ts"
+import type * as Approval from "../Approval.ts"
 import * as JsonSchema from "./jsonSchema.ts"
 import { type Assistant, toolCalls } from "../Message.ts"
 import {
@@ -22,132 +24,233 @@ import {
 import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./errors.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 
-/** A request, until its call has ended, and its answer. */
-export interface Open<R, A> {
-  request: R
-  /** Fails with the faults of params that are to replace those of the request. */
-  check: Check
-  /** Succeeds with the answer. */
-  readonly answered: Deferred.Deferred<A>
-  answer: A | undefined
-}
-
+/** Fails with the faults of params that are to replace those of a call. */
 export type Check = (params: Schema.Json) => Effect.Effect<unknown, { readonly message: string }>
 
-export type OpenApproval = Open<Request, Answer>
-export type OpenQuestion = Open<Question, QuestionAnswer>
+/** The event that publishes an answer. */
+type AnswerEvent = Extract<Body, { readonly _tag: "ApprovalAnswered" | "QuestionAnswered" }>
 
-/** How many answers are kept for a caller that answers once more. */
-const kept = 1000
+/** A request, and the answer that it may have, as an open turn holds them. */
+interface Stored<R, A> {
+  readonly request: R
+  readonly answer?: A
+}
+
+/** A request with its answer, and the event that publishes it. */
+export interface Answered<R, A> {
+  readonly _tag: "Answered"
+  readonly request: R
+  readonly answer: A
+  readonly event: AnswerEvent
+}
+
+/** A request, until its call has ended, and its answer. Each kind has its own events and replies. */
+export abstract class Open<R extends Request | Question, A> {
+  readonly id: string
+  request: R
+  check: Check
+  answer: A | undefined
+  /** Succeeds with the answer. */
+  readonly answering = Deferred.makeUnsafe<A>()
+
+  constructor({ answer, request }: Stored<R, A>, check: Check = unchecked) {
+    this.id = idOf(request)
+    this.request = request
+    this.check = check
+    if (answer !== undefined) this.give(answer)
+  }
+
+  /** The event that publishes the request. */
+  abstract get asked(): Body
+  protected abstract shown(answer: A): AnswerEvent
+  /** Asks a person, who gives a reply. */
+  abstract put(person: Approval.Person): Effect.Effect<unknown, unknown>
+  /** Reads a reply. */
+  protected abstract decode(reply: unknown): Effect.Effect<A, CannotAnswer>
+
+  /** Takes a reply, if `isOpen` still succeeds once it is read. Writes the first answer by `record`. */
+  take(
+    reply: unknown,
+    isOpen: Effect.Effect<unknown, CannotAnswer>,
+    record: (event: AnswerEvent) => Effect.Effect<void>
+  ): Effect.Effect<A, CannotAnswer> {
+    return Effect.gen({ self: this }, function* () {
+      const answer = yield* this.decode(reply)
+      yield* isOpen
+      if (this.answer !== undefined) return yield* this.again(this.answer, answer)
+      this.give(answer)
+      yield* record(this.shown(answer))
+      return answer
+    })
+  }
+
+  get answered(): Answered<R, A> | undefined {
+    const { answer, request } = this
+    return answer === undefined ? undefined : { _tag: "Answered", request, answer, event: this.shown(answer) }
+  }
+
+  get stored(): Stored<R, A> {
+    const { answer, request } = this
+    return answer === undefined ? { request } : { request, answer }
+  }
+
+  /** The answer for a caller that is not the first. */
+  protected again(first: A, _answer: A): Effect.Effect<A, CannotAnswer> {
+    return Effect.succeed(first)
+  }
+
+  private give(answer: A): void {
+    this.answer = answer
+    Deferred.doneUnsafe(this.answering, Effect.succeed(answer))
+  }
+}
+
+const otherParams = "The answer is about other params: its argumentsHash is not that of the request."
 
 const decodeReply = Schema.decodeUnknownEffect(Reply, { errors: "all" })
 const decodeAnswer = Schema.decodeUnknownEffect(QuestionReply, { errors: "all" })
 
+export class OpenApproval extends Open<Request, Answer> {
+  get asked(): Body {
+    const { path: _path, runId: _runId, ...fields } = this.request
+    return { _tag: "ApprovalRequested", ...fields }
+  }
+
+  protected shown(answer: Answer): AnswerEvent {
+    const { approvalId, toolCallId } = this.request
+    return { _tag: "ApprovalAnswered", approvalId, toolCallId, ...answer }
+  }
+
+  put(person: Approval.Person): Effect.Effect<unknown, unknown> {
+    const { argumentsHash } = this.request
+    return Effect.map(person.approve(this.request), (answer) => ({ ...answer, argumentsHash }))
+  }
+
+  protected decode(reply: unknown): Effect.Effect<Answer, CannotAnswer> {
+    return Effect.gen({ self: this }, function* () {
+      const { id, request } = this
+      const { argumentsHash, ...answer } = yield* Effect.mapError(decodeReply(reply), invalid(id))
+      if (argumentsHash !== request.argumentsHash)
+        return yield* new AnswerConflict({ id, detail: otherParams })
+      const { decision, params } = answer
+      if (this.answer === undefined && decision === "approve" && params !== undefined)
+        yield* Effect.mapError(this.check(params), invalid(id))
+      return answer
+    })
+  }
+}
+
+export class OpenQuestion extends Open<Question, QuestionAnswer> {
+  get asked(): Body {
+    const { path: _path, runId: _runId, ...fields } = this.request
+    return { _tag: "QuestionAsked", ...fields }
+  }
+
+  protected shown(answer: QuestionAnswer): AnswerEvent {
+    const { questionId, toolCallId } = this.request
+    return { _tag: "QuestionAnswered", questionId, toolCallId, ...answer }
+  }
+
+  put(person: Approval.Person): Effect.Effect<unknown, unknown> {
+    return person.answer(this.request)
+  }
+
+  protected decode(reply: unknown): Effect.Effect<QuestionAnswer, CannotAnswer> {
+    return Effect.gen({ self: this }, function* () {
+      const { id, request } = this
+      const given = yield* Effect.mapError(decodeAnswer(reply), invalid(id))
+      if (given.declined === true) return { ...given, answer: null }
+      const decoded = JsonSchema.decode(request.schema, given.answer)
+      return Result.isFailure(decoded)
+        ? yield* new InvalidAnswer({ id, detail: decoded.failure.join("\n") })
+        : { ...given, answer: decoded.success }
+    })
+  }
+
+  protected override again(
+    first: QuestionAnswer,
+    { answer, declined }: QuestionAnswer
+  ): Effect.Effect<QuestionAnswer, CannotAnswer> {
+    const isSame = first.declined === declined && JsonSchema.same(first.answer, answer)
+    const detail = `The question has another answer: ${JSON.stringify(first)}`
+    return isSame ? Effect.succeed(first) : new AnswerConflict({ id: this.id, detail })
+  }
+}
+
+type AnyOpen = OpenApproval | OpenQuestion
+
+/** A kind of request. */
+type Kind<O extends AnyOpen> = new (open: O["stored"], check?: Check) => O
+
+/** How many answers are kept for a caller that answers once more. */
+const kept = 1000
+
 export class Requests {
-  private readonly approvalsById = new Map<string, OpenApproval>()
-  private readonly questionsById = new Map<string, OpenQuestion>()
+  private readonly byId = new Map<string, AnyOpen>()
 
   /** Those without an answer. */
   get open(): OpenRequests {
-    return { approvals: unanswered(this.approvalsById), questions: unanswered(this.questionsById) }
+    const open = Array.from(this.byId.values()).filter(({ answer }) => answer === undefined)
+    return {
+      approvals: open.flatMap((open) => (open instanceof OpenApproval ? [open.request] : [])),
+      questions: open.flatMap((open) => (open instanceof OpenQuestion ? [open.request] : []))
+    }
   }
 
-  openApproval(request: Request, check: Check): OpenApproval {
-    return opened(this.approvalsById, request.approvalId, request, check)
-  }
-
-  openQuestion(request: Question): OpenQuestion {
-    return opened(this.questionsById, request.questionId, request, () => Effect.void)
-  }
-
-  /** The approval of a call of an open turn, with its answer. */
-  restoreApproval({ answer, request }: OpenTurn["approvals"][number], check: Check): OpenApproval {
-    return this.approvalsById.get(request.approvalId) ?? answeredBy(this.openApproval(request, check), answer)
-  }
-
-  /** The question of an open turn, with its answer. */
-  restoreQuestion({ answer, request }: OpenTurn["questions"][number]): OpenQuestion {
-    return this.questionsById.get(request.questionId) ?? answeredBy(this.openQuestion(request), answer)
+  /** Opens a request, or a known one for another run. */
+  add<O extends AnyOpen>(kind: Kind<O>, given: O["stored"], check?: Check): O {
+    const known = this.byId.get(idOf(given.request))
+    if (known instanceof kind) {
+      known.request = given.request
+      if (check !== undefined) known.check = check
+      return known
+    }
+    const answered = [...this.byId].filter(([, { answer }]) => answer !== undefined)
+    for (const [id] of answered.slice(0, Math.max(0, answered.length - kept))) this.byId.delete(id)
+    const open = new kind(given, check)
+    this.byId.set(open.id, open)
+    return open
   }
 
   /** Closes a request whose call has ended. One that has its answer stays, for a caller that answers once more. */
   withdraw(id: string): void {
-    if (this.approvalsById.get(id)?.answer === undefined) this.approvalsById.delete(id)
-    if (this.questionsById.get(id)?.answer === undefined) this.questionsById.delete(id)
+    if (this.byId.get(id)?.answer === undefined) this.byId.delete(id)
   }
 
-  /** Opens the requests of a turn that waits for the run that resumes it. */
-  restore({ approvals, message, questions }: OpenTurn, registry: ToolRegistry["Service"]): void {
-    for (const open of approvals) {
-      const { request } = open
-      // Of a run inside of a call only that run knows the tools: it checks the params when it continues.
-      const check = request.path === undefined ? checkOf(registry, message, request) : () => Effect.void
-      this.restoreApproval(open, check)
+  /** Opens the requests of a turn that waits for the run that resumes it. Returns the turn with the answers that have come by now. */
+  restore(turn: OpenTurn, registry: ToolRegistry["Service"]): OpenTurn {
+    // Of a run inside of a call only that run knows the tools: it checks the params when it continues.
+    const check = ({ path, toolCallId }: Request) =>
+      path === undefined ? checkOf(registry, turn.message, toolCallId) : undefined
+    return {
+      ...turn,
+      approvals: turn.approvals.map((open) => this.add(OpenApproval, open, check(open.request)).stored),
+      questions: turn.questions.map((open) => this.add(OpenQuestion, open).stored)
     }
-    for (const open of questions) this.restoreQuestion(open)
   }
 
   withdrawAll({ approvals, questions }: OpenTurn): void {
-    for (const { request } of approvals) this.withdraw(request.approvalId)
-    for (const { request } of questions) this.withdraw(request.questionId)
+    for (const { request } of [...approvals, ...questions]) this.withdraw(idOf(request))
   }
 
-  /** The turn with the answers that have come by now. */
-  answersOf(turn: OpenTurn): OpenTurn {
-    return {
-      ...turn,
-      approvals: turn.approvals.map((open) =>
-        withAnswer(this.approvalsById.get(open.request.approvalId) ?? open)
-      ),
-      questions: turn.questions.map((open) =>
-        withAnswer(this.questionsById.get(open.request.questionId) ?? open)
-      )
-    }
-  }
-
-  /** Gives an answer. Plain JavaScript may give any value. */
-  answer(id: string, reply: unknown): Effect.Effect<Answer | QuestionAnswer, CannotAnswer> {
-    return this.questionsById.has(id) ? this.answerQuestion(id, reply) : this.answerApproval(id, reply)
-  }
-
-  answerApproval(id: string, reply: unknown): Effect.Effect<Answer, CannotAnswer> {
-    return Effect.gen({ self: this }, function* () {
-      const open = yield* this.find(this.approvalsById, id)
-      const { argumentsHash, ...answer } = yield* Effect.mapError(decodeReply(reply), invalid(id))
-      if (argumentsHash !== open.request.argumentsHash) return yield* otherParams(id)
-      const { decision, params } = answer
-      if (open.answer === undefined && decision === "approve" && params !== undefined) {
-        yield* Effect.mapError(open.check(params), invalid(id))
-        yield* this.find(this.approvalsById, id)
-      }
-      return give(open, answer)
-    })
-  }
-
-  answerQuestion(id: string, reply: unknown): Effect.Effect<QuestionAnswer, CannotAnswer> {
-    return Effect.gen({ self: this }, function* () {
-      const open = yield* this.find(this.questionsById, id)
-      const given = yield* Effect.mapError(decodeAnswer(reply), invalid(id))
-      const decoded =
-        "answer" in given && given.declined !== true
-          ? JsonSchema.decode(open.request.schema, given.answer)
-          : Result.succeed<Schema.Json>(null)
-      if (Result.isFailure(decoded)) {
-        return yield* new InvalidAnswer({ id, detail: decoded.failure.join("\n") })
-      }
-      const first = give(open, { ...given, answer: decoded.success })
-      const isSame = first.declined === given.declined && JsonSchema.same(first.answer, decoded.success)
-      return isSame ? first : yield* otherAnswer(id, first)
-    })
+  /** Gives an answer. Plain JavaScript may give any value. `record` writes the first answer. */
+  answer(
+    id: string,
+    reply: unknown,
+    record: (event: AnswerEvent, of: Request | Question) => Effect.Effect<void> = () => Effect.void
+  ): Effect.Effect<Answer | QuestionAnswer, CannotAnswer> {
+    const find = this.find(id)
+    return Effect.flatMap(
+      find,
+      (open): Effect.Effect<Answer | QuestionAnswer, CannotAnswer> =>
+        open.take(reply, find, (event) => record(event, open.request))
+    )
   }
 
   /** A request that has its answer, or that has not expired. */
-  private find<R extends Request | Question, A>(
-    requests: ReadonlyMap<string, Open<R, A>>,
-    id: string
-  ): Effect.Effect<Open<R, A>, RequestNotFound> {
+  private find(id: string): Effect.Effect<AnyOpen, RequestNotFound> {
     return Effect.clockWith((clock) => {
-      const open = requests.get(id)
+      const open = this.byId.get(id)
       if (open === undefined) return new RequestNotFound({ id })
       const { answer, request } = open
       const { expiresAt = Infinity } = request
@@ -157,9 +260,14 @@ export class Requests {
   }
 }
 
-/** Decodes params that are to replace those of a request, by the tool of its call. */
+const unchecked: Check = () => Effect.void
+
+const idOf = (request: Request | Question): string =>
+  "approvalId" in request ? request.approvalId : request.questionId
+
+/** Decodes params that are to replace those of a call, by its tool. */
 export const checkOf =
-  (registry: ToolRegistry["Service"], message: Assistant, { toolCallId }: Request): Check =>
+  (registry: ToolRegistry["Service"], message: Assistant, toolCallId: string): Check =>
   (input) => {
     const call = toolCalls(message).find(({ id }) => id === toolCallId)
     return call === undefined
@@ -167,62 +275,7 @@ export const checkOf =
       : registry.prepare(call, { input: structuredClone(input), caseInsensitiveTools: true })
   }
 
-/** A request with its answer, as an open turn holds it. */
-export const withAnswer = <R, A>({
-  answer,
-  request
-}: {
-  readonly request: R
-  readonly answer?: A | undefined
-}) => (answer === undefined ? { request } : { request, answer })
-
-/** A request, or the same one for another run, with the answer that it may have. */
-const opened = <R, A>(
-  requests: Map<string, Open<R, A>>,
-  id: string,
-  request: R,
-  check: Check
-): Open<R, A> => {
-  const known = requests.get(id)
-  if (known !== undefined) {
-    known.request = request
-    known.check = check
-    return known
-  }
-  const answered = [...requests].filter(([, { answer }]) => answer !== undefined)
-  for (const [id] of answered.slice(0, Math.max(0, answered.length - kept))) requests.delete(id)
-  const open: Open<R, A> = { request, check, answered: Deferred.makeUnsafe(), answer: undefined }
-  requests.set(id, open)
-  return open
-}
-
-/** Gives the answer, unless there is one. Returns the first one. */
-const give = <R, A>(open: Open<R, A>, answer: A): A => {
-  if (open.answer === undefined) {
-    open.answer = answer
-    Deferred.doneUnsafe(open.answered, Effect.succeed(answer))
-  }
-  return open.answer
-}
-
-const answeredBy = <R, A>(open: Open<R, A>, answer: A | undefined): Open<R, A> => {
-  if (answer !== undefined) give(open, answer)
-  return open
-}
-
-const unanswered = <R, A>(requests: ReadonlyMap<string, Open<R, A>>): ReadonlyArray<R> =>
-  Array.from(requests.values()).flatMap(({ answer, request }) => (answer === undefined ? [request] : []))
-
 const invalid =
   (id: string) =>
   ({ message }: { readonly message: string }): InvalidAnswer =>
     new InvalidAnswer({ id, detail: message })
-
-const otherParams = (id: string) =>
-  new AnswerConflict({
-    id,
-    detail: "The answer is about other params: its argumentsHash is not that of the request."
-  })
-
-const otherAnswer = (id: string, first: QuestionAnswer) =>
-  new AnswerConflict({ id, detail: `The question has another answer: ${JSON.stringify(first)}` })

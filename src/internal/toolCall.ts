@@ -17,7 +17,6 @@ import * as Gate from "./gate.ts"
 import * as Guards from "./guards.ts"
 import { attempt, inOwnFiber } from "./interruption.ts"
 import * as Limits from "./limits.ts"
-import * as LostCall from "./lostCall.ts"
 import type { ToolCall } from "../Message.ts"
 import type { OpenCall } from "./openTurn.ts"
 import type { Run } from "./run.ts"
@@ -31,7 +30,9 @@ import type * as Registry from "../ToolRegistry.ts"
 type Outcome = ToolOutcome.Outcome
 
 /** A call that may run, or about which the run asks a person. */
-export type Looked = Guards.Allowed | LostCall.Lost
+export type Looked = Guards.Allowed | Consent.Lost
+
+const callOf = (looked: Looked): ToolCall => (looked._tag === "Lost" ? looked.call : looked.prepared.call)
 
 /** Looks at one call, in the order of the calls. Returns it if it may run, and settles it otherwise. */
 export const preflight = Effect.fnUntraced(function* (
@@ -49,7 +50,7 @@ export const preflight = Effect.fnUntraced(function* (
     ...(label === undefined ? {} : { label })
   })
   yield* run.mailbox.delivered
-  const known = notToBeLookedAt(batch) ?? (batch.isLost(call) ? LostCall.look(batch, call) : undefined)
+  const known = notToBeLookedAt(batch) ?? (batch.isLost(call) ? Consent.lookAtLost(batch, call) : undefined)
   const decision = known ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
   if (decision._tag !== "Outcome") return decision
   yield* skip(batch, call, decision)
@@ -59,6 +60,10 @@ export const preflight = Effect.fnUntraced(function* (
 /** Settles a call that does not begin. If it began before, its end stays unknown. */
 const skip = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
   refuse(batch, call, batch.isLost(call) ? ToolOutcome.unknown(call) : outcome)
+
+/** Settles a call that does not begin, for the reason that arose since it was looked at. */
+const skipNow = (batch: Batch, call: ToolCall, otherwise = ToolOutcome.aborted(call)): Effect.Effect<void> =>
+  skip(batch, call, batch.notToBegin(call) ?? otherwise)
 
 /** Settles a call that does not run. */
 const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
@@ -80,11 +85,11 @@ const guarded = Effect.fnUntraced(function* (
   batch: Batch,
   call: ToolCall
 ): Effect.fn.Return<Guards.Allowed | Outcome> {
-  const { message, run } = batch
+  const { earlier, message, run } = batch
   yield* Gate.whilePaused(run)
   if (run.control.stop !== undefined) return ToolOutcome.stopped
   if (run.control.isTurnCut) return ToolOutcome.skippedBySteering
-  const checked = yield* Effect.exit(reopened(batch, call) ?? Guards.check(run, message, call))
+  const checked = yield* Effect.exit((earlier && reopened(batch, call)) ?? Guards.check(run, message, call))
   if (Exit.isSuccess(checked)) return checked.value
   // A hook that ends the run, or a stop while a guard was busy.
   batch.endRun(checked.cause)
@@ -93,10 +98,9 @@ const guarded = Effect.fnUntraced(function* (
 
 /** A call of a turn that was left open, whose guards allowed it before. `undefined`: the guards decide. */
 const reopened = (batch: Batch, call: ToolCall): Effect.Effect<Guards.Allowed | Outcome> | undefined => {
-  const { approvals, questions, run } = batch
-  const approval = approvals.get(call)
-  if (approval !== undefined) return Guards.again(run, call, approval.request.params)
-  if (questions.has(call)) return Guards.again(run, call)
+  const { approval, question } = batch.askedAbout(call)
+  if (approval !== undefined || question !== undefined)
+    return Guards.again(batch.run, call, approval?.request.params)
   return batch.isLate && !batch.isLost(call) ? Effect.succeed(ToolOutcome.notBegun) : undefined
 }
 
@@ -106,7 +110,7 @@ export const performApproved = Effect.fnUntraced(function* (
   looked: Looked,
   places: Semaphore.Semaphore
 ): Effect.fn.Return<void> {
-  const { call } = looked._tag === "Lost" ? looked : looked.prepared
+  const call = callOf(looked)
   const moot = batch.notToBegin(call)
   if (moot !== undefined) return yield* skip(batch, call, moot)
   const consent = yield* Spans.withCallLogs(call, consented(batch, looked))
@@ -117,33 +121,28 @@ export const performApproved = Effect.fnUntraced(function* (
     case "Outcome":
       return yield* refuse(batch, call, consent)
     case "Withdrawn":
-      return yield* skip(batch, call, batch.notToBegin(call) ?? ToolOutcome.aborted(call))
+      return yield* skipNow(batch, call)
   }
 })
 
 /** Asks about a call that began before, whether it is to run again, and then as about any other. */
 const consented = Effect.fnUntraced(function* (batch: Batch, looked: Looked) {
   if (looked._tag === "Allowed") return yield* Consent.ask(batch, looked)
-  const lost = yield* LostCall.ask(batch, looked.call)
-  if (lost._tag !== "Again") return lost
+  const lost = yield* Consent.askAboutLost(batch, looked.call)
+  if (lost !== undefined) return lost
   const allowed = yield* guarded(batch, looked.call)
   return allowed._tag === "Allowed" ? yield* Consent.ask(batch, allowed) : allowed
 })
 
 /** Ends the calls that wait for a person, since the run does not wait for them. */
 export const closeWaiting = (batch: Batch): Effect.Effect<void> =>
-  Effect.forEach(batch.waiting, (call) => skip(batch, call, batch.notToBegin(call) ?? ToolOutcome.runEnds), {
-    discard: true
-  })
+  Effect.forEach(batch.waiting, (call) => skipNow(batch, call, ToolOutcome.runEnds), { discard: true })
 
 /** Ends the calls that a stop of the run has kept from beginning. */
 export const closeUnbegun = (batch: Batch, looked: ReadonlyArray<Looked>): Effect.Effect<void> =>
   Effect.forEach(
-    looked.map((call) => (call._tag === "Lost" ? call.call : call.prepared.call)),
-    (call) =>
-      batch.isOpen(call)
-        ? skip(batch, call, batch.notToBegin(call) ?? ToolOutcome.aborted(call))
-        : Effect.void,
+    looked.map(callOf).filter((call) => batch.isOpen(call)),
+    (call) => skipNow(batch, call),
     { discard: true }
   )
 

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { type StopReason, type ToolCall, type ToolOutcome, toolResult, type ToolResult } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
+import type { Answer, QuestionAnswer } from "./openTurn.ts"
 import * as Tool from "../Tool.ts"
 import type { InvalidArguments, PreparedCall, ToolNotFound } from "../ToolRegistry.ts"
 import * as JsonSchema from "./jsonSchema.ts"
@@ -59,9 +60,14 @@ export const cannotWait = rejected(
   "it waits for a person beyond the end of the run, which a call in the background cannot"
 )
 
-/** The outcome of a question that a person declined to answer. */
-export const declined = ({ reason }: { readonly reason?: string }): Outcome =>
-  rejected(reason ?? "the user declined to answer")
+/** The outcome of a call that a person did not approve. */
+export const notApproved = (reason = "not approved"): Outcome => rejected(reason)
+
+/** The outcome of a call by the answer of a person; `undefined` if it may run. */
+export const refused = (answer: Answer | QuestionAnswer): Outcome | undefined => {
+  if ("decision" in answer) return answer.decision === "reject" ? notApproved(answer.reason) : undefined
+  return answer.declined === true ? rejected(answer.reason ?? "the user declined to answer") : undefined
+}
 
 /** The message of an outcome. `content`: the content for the model. Default: that of the output. */
 export const result = (

@@ -1,16 +1,18 @@
 /**
- * The person that a run or an agent waits for: the policy of a run, the turn that stays open with its requests, and the time that stands
- * still meanwhile.
+ * The person that a run or an agent waits for: the policy of a run, the time that stands still meanwhile, the turn that stays open with
+ * its requests, and how the calls of that turn end when no run resumes it. A call whose process ended while its tool ran has an end that is
+ * not known: a question to a person says what it was.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { OfTag } from "../AgentEvent.ts"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Approval from "../Approval.ts"
 import type { CannotAnswer } from "./errors.ts"
 import type { Journal } from "./journal.ts"
 import { Stopwatch } from "./limits.ts"
-import type * as Message from "../Message.ts"
+import * as Message from "../Message.ts"
 import type {
   Answer,
   Interrupted,
@@ -20,14 +22,13 @@ import type {
   QuestionAnswer,
   QuestionReply,
   Reply,
-  Request,
   Suspended
 } from "./openTurn.ts"
 import { Requests } from "./requests.ts"
-import * as Resumption from "./resumption.ts"
 import type { RecordedEvent } from "../Session.ts"
 import type { Task } from "./task.ts"
-import { ToolContext } from "../Tool.ts"
+import * as Tool from "../Tool.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 
 /** The run around a run that starts in a tool or in a hook. */
@@ -62,7 +63,7 @@ export class Waiting {
     context: Context.Context<never>,
     parent: OuterRun | undefined
   ) {
-    const caller = Context.getOrUndefined(context, ToolContext)
+    const caller = Context.getOrUndefined(context, Tool.ToolContext)
     const call = caller?.runId === outer?.id ? caller?.toolCallId : undefined
     this.clock = Context.get(context, Clock.Clock)
     this.policy = Context.get(context, Approval.Approval)
@@ -79,6 +80,12 @@ export class Waiting {
   get hasPerson(): boolean {
     const { asked } = this.policy
     return asked !== "deny" && !(asked === "defer" && this.isInner)
+  }
+
+  /** Whether a call waits for its answer beyond the end of the run. */
+  get isDeferring(): boolean {
+    const { asked } = this.policy
+    return asked === "defer" || (asked === "wait" && this.requests === undefined)
   }
 
   /** Begins to count the time of a tool call. */
@@ -99,13 +106,6 @@ export class Waiting {
 }
 
 // ───────────────────────── The open turn of an agent
-
-/** An answer that no run emits. */
-type Answered = Unaddressed<"ApprovalAnswered"> | Unaddressed<"QuestionAnswered">
-type Unaddressed<T extends "ApprovalAnswered" | "QuestionAnswered"> = Omit<
-  OfTag<T>,
-  "runId" | "toolCallId" | "seq" | "timestamp"
->
 
 export class OpenTurns {
   /** The open requests of the agent, and of the runs inside its runs. */
@@ -132,28 +132,10 @@ export class OpenTurns {
 
   /** Gives an answer, and writes the first one: a crash after that does not lose it. */
   answer(id: string, reply: Reply | QuestionReply): Effect.Effect<Answer | QuestionAnswer, CannotAnswer> {
-    return Effect.suspend(() => {
-      const { approvals, questions } = this.requests.open
-      const open =
-        approvals.find(({ approvalId }) => approvalId === id) ??
-        questions.find(({ questionId }) => questionId === id)
-      return Effect.tap(this.requests.answer(id, reply), (answer) =>
-        open === undefined ? Effect.void : this.recorded(id, open, answer)
+    return this.requests.answer(id, reply, (event, { runId }) =>
+      Effect.clockWith((clock) =>
+        this.record({ ...event, runId, seq: 0, timestamp: clock.currentTimeMillisUnsafe() })
       )
-    })
-  }
-
-  private recorded(
-    id: string,
-    { runId, toolCallId }: Request | Question,
-    answer: Answer | QuestionAnswer
-  ): Effect.Effect<void> {
-    const answered: Answered =
-      "decision" in answer
-        ? { _tag: "ApprovalAnswered", approvalId: id, ...answer }
-        : { _tag: "QuestionAnswered", questionId: id, ...answer }
-    return Effect.clockWith((clock) =>
-      this.record({ ...answered, runId, toolCallId, seq: 0, timestamp: clock.currentTimeMillisUnsafe() })
     )
   }
 
@@ -194,8 +176,123 @@ export class OpenTurns {
   /** Forgets the turn, which no run resumes. Returns the results of its calls. */
   close(messages: ReadonlyArray<Message.Message>, now: number): ReadonlyArray<Message.ToolResult> {
     if (this.current === undefined) return []
-    const results = Resumption.closing(this.requests.answersOf(this.current), messages, now)
+    const results = closing(this.requests.restore(this.current, this.registry()), messages, now)
     this.keep(undefined)
     return results
   }
+}
+
+// ───────────────────────── How a turn ends that no run resumes
+
+/** The results of an answer that are in the transcript. */
+export const answered = (
+  { id }: Message.Assistant,
+  messages: ReadonlyArray<Message.Message>
+): ReadonlyArray<Message.ToolResult> =>
+  messages
+    .slice(messages.findLastIndex((message) => message.id === id) + 1)
+    .filter((message) => message.role === "toolResult")
+
+/** The calls of an open turn that have no result in the transcript. */
+export const unanswered = (
+  { message }: OpenTurn,
+  messages: ReadonlyArray<Message.Message>
+): ReadonlyArray<Message.ToolCall> => {
+  const ids = new Set(answered(message, messages).map(({ toolCallId }) => toolCallId))
+  return Message.toolCalls(message).filter(({ id }) => !ids.has(id))
+}
+
+/** Results for the calls of a turn that no run resumes, in their order. Those that had ended keep their own. */
+export const closing = (
+  open: OpenTurn,
+  messages: ReadonlyArray<Message.Message>,
+  timestamp: number
+): ReadonlyArray<Message.ToolResult> =>
+  unanswered(open, messages).map((call) => ToolOutcome.result(call, endOf(open, call), timestamp))
+
+const endOf = (open: OpenTurn, call: Message.ToolCall) => {
+  const isOfCall = ({ request }: { readonly request: { readonly toolCallId: string } }) =>
+    request.toolCallId === call.id
+  const ended = open.ended.find(({ toolCallId }) => toolCallId === call.id)
+  if (ended !== undefined) return ended
+  const lost = open.questions.find((open) => isOfCall(open) && open.request.about !== undefined)
+  if (lost !== undefined) return (lost.answer && endBy(call, lost.answer)) ?? ToolOutcome.unknown(call)
+  if (open.begun.includes(call.id)) return open.isSuspended ? stopped(call) : ToolOutcome.unknown(call)
+  const [approval] = open.approvals.filter(isOfCall)
+  const [question] = open.questions.filter(isOfCall)
+  const refused = refusalOf(approval, noApproval) ?? refusalOf(question, noAnswer)
+  if (refused !== undefined) return refused
+  return open.isSuspended
+    ? ToolOutcome.error("aborted", "Not run: the user wrote a message first.")
+    : ToolOutcome.notBegun
+}
+
+/** The outcome of a call by the answer to a request about it; `undefined` if there is no request, or the answer lets the call run. */
+const refusalOf = (
+  asked: { readonly answer?: Answer | QuestionAnswer } | undefined,
+  withoutAnswer: string
+): ToolOutcome.Outcome | undefined => {
+  if (asked === undefined) return undefined
+  return asked.answer === undefined ? ToolOutcome.rejected(withoutAnswer) : ToolOutcome.refused(asked.answer)
+}
+
+/** The outcome of a call whose agent inside waited for a person. */
+const stopped = ({ name }: Message.ToolCall) =>
+  ToolOutcome.error(
+    "aborted",
+    `Tool ${name} waited for a person, and the user wrote a message first. It may have had effects: check before you call it again.`
+  )
+
+/** The reasons for the model where a person wrote a message in place of an answer. */
+export const noApproval = "the user wrote a message and did not approve this call"
+export const noAnswer = "the user wrote a message and did not answer this question"
+
+// ───────────────────────── Calls whose end is not known
+
+/** The most characters of the params that the question shows. */
+const maxParams = 300
+
+/** The question about a call with these params. */
+export const questionOf = (
+  { name }: Message.ToolCall,
+  params: Schema.Json
+): Pick<Question, "about" | "question" | "schema"> => {
+  const text = JSON.stringify(params)
+  const shown = text.length > maxParams ? `${text.slice(0, maxParams)}…` : text
+  const question = `The process ended while tool ${name} ran with ${shown}, and its end is not known. Did the call happen?`
+  return { about: "unknownEnd", question, schema: unknownEndSchema }
+}
+
+const unknownEndSchema: Schema.Json = {
+  type: "object",
+  properties: {
+    decision: {
+      type: "string",
+      enum: ["again", "done", "unknown"],
+      description:
+        "again: run the call again, with its idempotency key. done: it happened. unknown: tell the model that its end is not known"
+    },
+    result: { type: "string", description: "For done: the result that the model reads" }
+  },
+  required: ["decision"],
+  additionalProperties: false
+}
+
+const decodeDecision = Schema.decodeUnknownOption(
+  Schema.Struct({ decision: Schema.String, result: Schema.optionalKey(Schema.String) })
+)
+
+const noDecision: { readonly decision: string; readonly result?: string } = { decision: "unknown" }
+
+/** The outcome of a call by the answer; `undefined` if it is to run again. */
+export const endBy = (
+  call: Message.ToolCall,
+  { answer, declined }: QuestionAnswer
+): ToolOutcome.Outcome | undefined => {
+  const { decision, result = "Done: a person says that the call happened." } = Option.getOrElse(
+    decodeDecision(declined === true ? undefined : answer),
+    () => noDecision
+  )
+  if (decision === "again") return undefined
+  return decision === "done" ? ToolOutcome.make("success", Tool.render(result)) : ToolOutcome.unknown(call)
 }

@@ -293,6 +293,39 @@ describe("questions", () => {
       assert.deepStrictEqual((yield* late.agent.requests).questions, [])
     })
   )
+
+  it.effect("of a tool are closed where the person throws, or ignores the end of the run", () =>
+    Effect.gen(function* () {
+      const asks = Tool.make({
+        name: "asks",
+        description: "Asks.",
+        execute: () =>
+          Tool.ToolContext.use(({ ask }) =>
+            Effect.map((ask ?? nobody)({ question: "Sure?", schema: {} }), (answer) => answer._tag)
+          )
+      })
+      const asked = (answer: Approval.Person["answer"]) =>
+        asking(
+          [ScriptedProvider.toolCall("asks", {}), done],
+          policy({ approve: () => Effect.fail("not asked"), answer }),
+          { tools: [asks] }
+        )
+      const thrown = yield* asked(() => {
+        throw new Error("no person")
+      })
+      const { newMessages } = yield* Fiber.join(thrown.run)
+      assert.deepStrictEqual(resultTexts(newMessages), ["Tool asks failed unexpectedly: no person"])
+      assert.deepStrictEqual((yield* thrown.agent.requests).questions, [])
+      const deaf = yield* asked(() => Effect.uninterruptible(Effect.never))
+      yield* deaf.asked
+      yield* settle()
+      yield* deaf.agent.cancel()
+      yield* settle()
+      yield* TestClock.adjust("100 millis")
+      assert.strictEqual((yield* Fiber.join(deaf.run)).status, "cancelled")
+      assert.deepStrictEqual((yield* deaf.agent.requests).questions, [])
+    })
+  )
 })
 
 const nobody = () => Effect.succeedNone

@@ -14,7 +14,7 @@ import {
 import { MemorySessionStore, SessionEntry, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
-import { Requests } from "../../src/internal/requests.ts"
+import { OpenQuestion, Requests } from "../../src/internal/requests.ts"
 import { approve, calls, done, recorder } from "./approving.ts"
 import { broken } from "./invariants.ts"
 import { agent, outcomes, range, resultTexts, settle, texts } from "./play.ts"
@@ -578,14 +578,16 @@ describe("requests to a person", () => {
     Effect.gen(function* () {
       const requests = new Requests()
       const open = (number: number) =>
-        requests.openQuestion({
-          runId: "run",
-          toolCallId: "call",
-          questionId: `qst_${number}`,
-          question: "Where?",
-          schema: true
+        requests.add(OpenQuestion, {
+          request: {
+            runId: "run",
+            toolCallId: "call",
+            questionId: `qst_${number}`,
+            question: "Where?",
+            schema: true
+          }
         })
-      const answer = (number: number) => requests.answerQuestion(`qst_${number}`, { answer: "Oslo" })
+      const answer = (number: number) => requests.answer(`qst_${number}`, { answer: "Oslo" })
       yield* Effect.forEach(range(1001), (number) =>
         Effect.andThen(
           Effect.sync(() => open(number)),

@@ -5,8 +5,8 @@ import type { Trip } from "./trip.ts"
 /** What the core may cost, as `trip.ts` counts it. A change may lower these and raise none. */
 const bounds: Readonly<Record<string, Trip>> = {
   make: { files: 18, functions: 66, calls: 69 },
-  tool: { files: 47, functions: 372, calls: 1_041 },
-  heard: { files: 47, functions: 376, calls: 1_163 },
+  tool: { files: 47, functions: 370, calls: 1_039 },
+  heard: { files: 47, functions: 374, calls: 1_161 },
   text: { files: 38, functions: 258, calls: 501 }
 }
 

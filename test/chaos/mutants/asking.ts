@@ -30,7 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "expires where the time of the approval is over when it is resumed",
     without: "a request that is over expires",
     file: "src/internal/consent.ts",
-    from: "if (left <= 0) return expired",
+    from: "if (run.clock.currentTimeMillisUnsafe() >= expiresAt) return expired",
     to: "",
     test: "test/behaviour/Suspended.test.ts"
   },
@@ -38,16 +38,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "expire where the policy limits their time",
     without: "a wait ends when its request expires",
     file: "src/internal/consent.ts",
-    from: "until: left === Infinity ? undefined : Effect.sleep(left)",
-    to: "until: undefined",
+    from: "const until = left === Infinity ? undefined : Effect.sleep(Math.max(0, left))",
+    to: "const until = undefined",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
     fault: "use no time limit: not of the tool, the run, or a run around it",
     without: "a run stands still while a person decides",
     file: "src/internal/consent.ts",
-    from: "yield* run.waiting.stopwatch.held(",
-    to: "yield* ((work: ReturnType<typeof attempt>) => work)(",
+    from: "return stopwatch.held(attempt(waiting, { control: run.control, until }))",
+    to: "return attempt(waiting, { control: run.control, until })",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
@@ -78,8 +78,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "reject the call where the person throws",
     without: "a person that throws rejects the call",
     file: "src/internal/consent.ts",
-    from: "[Effect.suspend(() => person(asked))]",
-    to: "[person(asked)]",
+    from: "[Effect.suspend(() => ask(asked))]",
+    to: "[ask(asked)]",
     test: "test/behaviour/Requests.test.ts"
   },
   {
@@ -94,24 +94,24 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "reach subscribers before the person who is asked at once",
     without: "the request is published before the wait",
     file: "src/internal/consent.ts",
-    from: "  run.emit(event)\n  yield* run.mailbox.delivered\n  if",
-    to: "  run.emit(event)\n  if",
+    from: "    return mailbox.delivered\n",
+    to: "    return Effect.void\n",
     test: "test/behaviour/Requests.test.ts"
   },
   {
     fault: "stand between ToolExecutionStart and ToolInvoked, with the hash of the params",
     without: "an answer is for the params that it names",
     file: "src/internal/requests.ts",
-    from: "if (argumentsHash !== open.request.argumentsHash) return yield* otherParams(id)",
-    to: "",
+    from: "if (argumentsHash !== request.argumentsHash)",
+    to: "if (false)",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
     fault: "stand between ToolExecutionStart and ToolInvoked, with the hash of the params",
     without: "the first answer counts",
     file: "src/internal/requests.ts",
-    from: "if (open.answer === undefined) {\n    open.answer = answer",
-    to: "if (true) {\n    open.answer = answer",
+    from: "if (this.answer !== undefined) return",
+    to: "if (false) return",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
@@ -126,39 +126,39 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "refuse another hash, unknown ids and params that the tool does not take, and stay open",
     without: "params that the tool does not take are refused",
     file: "src/internal/requests.ts",
-    from: "yield* Effect.mapError(open.check(params), invalid(id))",
-    to: "",
+    from: "yield* Effect.mapError(this.check(params), invalid(id))",
+    to: "{}",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
     fault: "wait for an answer that matches the schema of the model",
     without: "an answer matches the schema of its question",
     file: "src/internal/requests.ts",
-    from: "if (Result.isFailure(decoded)) {",
-    to: "if (false) {",
+    from: "return Result.isFailure(decoded)",
+    to: "return false",
     test: "test/behaviour/Questions.test.ts"
   },
   {
     fault: "wait for an answer that matches the schema of the model",
     without: "a question has one answer",
     file: "src/internal/requests.ts",
-    from: "isSame ? first",
-    to: "true ? first",
+    from: "isSame ? Effect",
+    to: "true ? Effect",
     test: "test/behaviour/Questions.test.ts"
   },
   {
     fault: "that expire while the params of an answer are decoded take no answer",
     without: "a request that expired while params were checked takes no answer",
     file: "src/internal/requests.ts",
-    from: "        yield* this.find(this.approvalsById, id)\n      }",
-    to: "      }",
+    from: "      yield* isOpen\n",
+    to: "",
     test: "test/behaviour/Requests.test.ts"
   },
   {
     fault: "keep the latest answers for a caller who answers once more, and no others",
     without: "kept answers are bounded",
     file: "src/internal/requests.ts",
-    from: "for (const [id] of answered.slice(0, Math.max(0, answered.length - kept))) requests.delete(id)",
+    from: "for (const [id] of answered.slice(0, Math.max(0, answered.length - kept))) this.byId.delete(id)",
     to: "",
     test: "test/behaviour/Requests.test.ts"
   },
@@ -166,24 +166,24 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "of an agent inside take params in place of theirs after a restart",
     without: "agents inside check their own params",
     file: "src/internal/requests.ts",
-    from: "request.path === undefined ? checkOf(registry, message, request) : () => Effect.void",
-    to: "checkOf(registry, message, request)",
+    from: "path === undefined ? checkOf(registry, turn.message, toolCallId) : undefined",
+    to: "checkOf(registry, turn.message, toolCallId)",
     test: "test/behaviour/Requests.test.ts"
   },
   {
     fault: "has an answer written when the caller that gave it continues, and when a subscriber gives it",
     without: "an answer is written",
-    file: "src/internal/waiting.ts",
-    from: "open === undefined ? Effect.void : this.recorded(id, open, answer)",
-    to: '"questionId" in (open ?? {}) && open !== undefined ? this.recorded(id, open, answer) : Effect.void',
+    file: "src/internal/requests.ts",
+    from: "yield* record(this.shown(answer))",
+    to: 'if ("questionId" in this.request) yield* record(this.shown(answer))',
     test: "test/behaviour/Session.test.ts"
   },
   {
     fault: "that are questions keep an answer that was given before a restart",
     without: "an answer to a question is written",
-    file: "src/internal/waiting.ts",
-    from: "open === undefined ? Effect.void : this.recorded(id, open, answer)",
-    to: '"approvalId" in (open ?? {}) && open !== undefined ? this.recorded(id, open, answer) : Effect.void',
+    file: "src/internal/requests.ts",
+    from: "yield* record(this.shown(answer))",
+    to: 'if ("approvalId" in this.request) yield* record(this.shown(answer))',
     test: "test/behaviour/Requests.test.ts"
   },
   {
@@ -206,8 +206,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is closed by a new prompt, honestly",
     without: "answers count when a turn is closed",
     file: "src/internal/waiting.ts",
-    from: "Resumption.closing(this.requests.answersOf(this.current), messages, now)",
-    to: "Resumption.closing(this.current, messages, now)",
+    from: "closing(this.requests.restore(this.current, this.registry()), messages, now)",
+    to: "closing(this.current, messages, now)",
     test: "test/behaviour/Suspended.test.ts"
   },
   {
@@ -333,7 +333,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "is closed by a new prompt, honestly",
     without: "a call that ended keeps its result when closed",
-    file: "src/internal/resumption.ts",
+    file: "src/internal/waiting.ts",
     from: "if (ended !== undefined) return ended",
     to: "",
     test: "test/behaviour/Suspended.test.ts"
@@ -341,7 +341,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "looks at the calls behind the waiting one only when it is resumed, in a sequential batch",
     without: "results that stand are not given twice",
-    file: "src/internal/resumption.ts",
+    file: "src/internal/waiting.ts",
     from: "return Message.toolCalls(message).filter(({ id }) => !ids.has(id))",
     to: "return Message.toolCalls(message)",
     test: "test/behaviour/Suspended.test.ts"
@@ -349,7 +349,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "wait although a call of an earlier turn had the same id",
     without: "a result of an earlier turn is none of this",
-    file: "src/internal/resumption.ts",
+    file: "src/internal/waiting.ts",
     from: ".slice(messages.findLastIndex((message) => message.id === id) + 1)",
     to: "",
     test: "test/behaviour/Requests.test.ts"
@@ -357,7 +357,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "of an agent inside are closed by a new prompt, in words that are true",
     without: "a call that had begun has an unknown end",
-    file: "src/internal/resumption.ts",
+    file: "src/internal/waiting.ts",
     from: "if (open.begun.includes(call.id))",
     to: "if (false)",
     test: "test/behaviour/Requests.test.ts"
@@ -365,9 +365,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that were rejected say so when a new prompt closes their turn",
     without: "a rejection is told",
-    file: "src/internal/resumption.ts",
-    from: 'if (approval?.answer?.decision === "reject")',
-    to: "if (false)",
+    file: "src/internal/toolOutcome.ts",
+    from: 'answer.decision === "reject" ? notApproved(answer.reason) : undefined',
+    to: "undefined",
     test: "test/behaviour/Requests.test.ts"
   }
 ]
