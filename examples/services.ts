@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Agent, Tool } from "effect-agent"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { ScriptedProvider } from "effect-agent/testing"
 
 class Mailer extends Context.Service<

@@ -5,8 +5,9 @@
  * needed stays a file of its own.
  */
 import type { BuildOptions, Plugin } from "esbuild"
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { publicModules } from "./publicModules.ts"
 
 const root = join(import.meta.dirname, "..")
 
@@ -19,18 +20,10 @@ const esm = {
   logLevel: "warning"
 } as const satisfies BuildOptions
 
-/** The sources of the subpaths, as `exports` in `package.json` lists them. */
-const subpaths = (): Array<string> => {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  return Object.values<{ readonly "effect-agent-source"?: string } | string>(exports).flatMap((entry) =>
-    typeof entry === "string" ? [] : (entry["effect-agent-source"]?.replace("./", "") ?? [])
-  )
-}
-
 /** The library. A subpath is a file of its own, so that an application's bundle leaves the others out. */
 export const library = (outdir: string): BuildOptions => ({
   ...esm,
-  entryPoints: subpaths(),
+  entryPoints: publicModules.map((module) => `src/${module}.ts`),
   outdir,
   chunkNames: "internal/[hash]",
   packages: "external",

@@ -4,14 +4,14 @@
  *
  * The packages are installed into `node_modules/.cache/models-check`, newest versions, without their scripts. Without network the
  * versions of the last time are read. It prints what the table lacks or has otherwise; a difference is a question, not a fault: look
- * into the source, then change `src/providers/models`, `src/providers/presets.ts` or `src/prices/list.ts`, and `Models.readOn`.
+ * into the source, then change `src/providers/models`, `src/providers/presets.ts` or `src/prices/internal/list.ts`, and `Models.readOn`.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { GenAiPrices } from "../src/prices/index.ts"
-import { hosts } from "../src/providers/models/hosts.ts"
-import { vendorAtBedrock } from "../src/providers/models/ids.ts"
+import { hosts } from "../src/providers/internal/models/hosts.ts"
+import { vendorAtBedrock } from "../src/providers/internal/models/ids.ts"
 import * as Models from "../src/providers/Models.ts"
 import { presets } from "../src/providers/presets.ts"
 import * as Effect from "effect/Effect"

@@ -18,6 +18,7 @@ import {
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
 import { parseArgs } from "node:util"
+import { publicModules, subpathOf } from "./publicModules.ts"
 
 /** Of the core and its providers, with what they need. */
 const maxPackages = 10
@@ -83,16 +84,18 @@ const checkClosure = () => {
 /** The entries that need an optional peer. */
 const peers = {
   node: "@effect/platform-node",
-  "durable-node": "@effect/platform-node",
   prices: "@pydantic/genai-prices"
 }
-const peersOfOne = { "./acp": "@agentclientprotocol/sdk", "./acp/AcpAgent": "@agentclientprotocol/sdk" }
-const peerOf = (entry) => peersOfOne[entry] ?? peers[entry.split("/")[1]]
+const peersOfOne = {
+  "./acp": "@agentclientprotocol/sdk",
+  "./acp/AcpAgent": "@agentclientprotocol/sdk",
+  "./node/NodeSqlite": undefined
+}
+const peerOf = (entry) => (entry in peersOfOne ? peersOfOne[entry] : peers[entry.split("/")[1]])
 
 /** Every entry can be imported as it is. An entry that needs an optional peer fails, and names the peer. */
 const checkImports = () => {
-  const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/effect-agent/package.json"), "utf8"))
-  const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"))
+  const entries = publicModules.map(subpathOf)
   const lines = entries.map((entry) => {
     const peer = peerOf(entry)
     const line = `await import(${JSON.stringify(join("effect-agent", entry))})`

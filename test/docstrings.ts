@@ -1,19 +1,13 @@
 /**
  * The docstrings of the public modules: what each exported declaration says, and the examples in it.
  */
-import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import ts from "typescript-5.9"
+import { publicModules } from "../scripts/publicModules.ts"
 import { textOf, treeOf } from "./source.ts"
 
-const manifest: { readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>> } =
-  JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
-
 /** The public modules, as paths from `src`. */
-export const modules: ReadonlyArray<string> = Object.values(manifest.exports).flatMap((entry) => {
-  const source = typeof entry === "string" ? undefined : entry["effect-agent-source"]
-  return source === undefined ? [] : [source.replace("./src/", "")]
-})
+export const modules: ReadonlyArray<string> = publicModules.map((module) => `${module}.ts`)
 
 /** An exported name. */
 export interface Declared {

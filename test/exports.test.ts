@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import * as core from "effect-agent"
 import * as acp from "effect-agent/acp"
 import * as ai from "effect-agent/ai"
@@ -13,24 +13,23 @@ import * as client from "effect-agent/client"
 import * as context from "effect-agent/context"
 import * as compat from "effect-agent/compat"
 import * as durable from "effect-agent/durable"
-import * as durableNode from "effect-agent/durable-node"
 import * as guardrails from "effect-agent/guardrails"
 import * as mcp from "effect-agent/mcp"
-import * as mcpServer from "effect-agent/mcp-server"
 import * as node from "effect-agent/node"
 import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
 import * as proxy from "effect-agent/proxy"
 import * as resilience from "effect-agent/resilience"
+import * as runs from "effect-agent/runs"
 import * as server from "effect-agent/server"
 import * as sessions from "effect-agent/sessions"
-import * as sql from "effect-agent/sql"
 import * as skills from "effect-agent/skills"
 import * as steps from "effect-agent/steps"
 import * as testing from "effect-agent/testing"
 import * as toolSearch from "effect-agent/tool-search"
 import * as tools from "effect-agent/tools"
+import { publicModules, subpathOf } from "../scripts/publicModules.ts"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
 const modules = {
@@ -44,35 +43,25 @@ const modules = {
   "ag-ui": agUi,
   core,
   durable,
-  "durable-node": durableNode,
   compat,
   guardrails,
   context,
   mcp,
-  "mcp-server": mcpServer,
   node,
   prices,
   promise,
   providers,
   proxy,
   resilience,
+  runs,
   server,
   sessions,
-  sql,
   skills,
   steps,
   testing,
   "tool-search": toolSearch,
   tools
 }
-
-/** The files of the namespaces of a barrel, which are beside it or in a folder that edges share. */
-const filesOf = (barrel: string) =>
-  [
-    ...readFileSync(join(import.meta.dirname, "../src", barrel), "utf8").matchAll(
-      /^export \* as \w+ from "(\.[\w./]+)\.ts"$/gm
-    )
-  ].map(([, file = ""]) => join(dirname(barrel), file))
 
 /** The public names. A change here is a change for every user: it belongs in the changelog. */
 describe("exports", () => {
@@ -84,24 +73,24 @@ describe("exports", () => {
     assert.deepStrictEqual(names, pinned)
   })
 
-  it("have a subpath for each namespace, whose types could not be named otherwise, and for nothing else", () => {
-    const edges = Object.keys(modules).filter((name) => name !== "core")
-    const files = [
-      "index",
-      ...filesOf("index.ts"),
-      ...edges.flatMap((edge) => [`${edge}/index`, ...filesOf(`${edge}/index.ts`)])
-    ]
-    const expected = files.map((file) => [
-      `./${file}`.replace(/\/index$/, "").replace(/^\.\/index$/, "."),
-      {
-        "effect-agent-source": `./src/${file}.ts`,
-        types: `./dist/${file}.d.ts`,
-        default: `./dist/${file}.js`
-      }
-    ])
+  it("have a subpath for each edge and each namespace, and none for what is internal", () => {
+    const target = (file: string) => ({
+      "effect-agent-source": `./src/${file}.ts`,
+      types: `./dist/${file}.d.ts`,
+      default: `./dist/${file}.js`
+    })
+    const barrels = publicModules.filter((module) => module.endsWith("index"))
+    assert.sameMembers(
+      barrels.map((module) => subpathOf(module).slice(2) || "core"),
+      Object.keys(modules)
+    )
     assert.deepStrictEqual(manifest.exports, {
-      ...Object.fromEntries(expected),
-      "./package.json": "./package.json"
+      "./package.json": "./package.json",
+      "./internal/*": null,
+      "./*/internal/*": null,
+      "./cli/*": null,
+      ...Object.fromEntries(barrels.map((module) => [subpathOf(module), target(module)])),
+      "./*": target("*")
     })
   })
 })

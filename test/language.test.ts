@@ -9,23 +9,9 @@ const checked = [
   "{Approval,Hook,HookManager}.ts",
   "{Agent,Loop}.ts",
   "internal/*.ts",
-  "cli/*.ts",
   "index.ts",
-  "ai/*.ts",
-  "{ai-sdk,ai-sdk-ui,ag-ui}/*.ts",
-  "promise/*.ts",
-  "resilience/*.ts",
-  "sessions/*.ts",
-  "testing/*.ts",
-  "compat/*.ts",
-  "tools/*.ts",
-  "{artifacts,guardrails,proxy,skills,tool-search}/*.ts",
-  "node/**/*.ts",
-  "sql/*.ts",
-  "{http,media,ui}/*.ts",
-  "{api,server}/*.ts",
-  "providers/*.ts",
-  "providers/internal/**/*.ts"
+  "{ai,ai-sdk,ai-sdk-ui,ag-ui,api,artifacts,cli,compat,guardrails,http,media,node,promise,providers,proxy}/**/*.ts",
+  "{resilience,runs,server,sessions,skills,sql,testing,tool-search,tools,ui}/**/*.ts"
 ]
 
 const root = join(import.meta.dirname, "../src")

@@ -26,13 +26,13 @@
 import * as Acp from "@agentclientprotocol/sdk"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
-import { Runs } from "../server/Runs.ts"
-import type { Options } from "./Methods.ts"
-import * as Methods from "./Methods.ts"
+import { Runs } from "../runs/Runs.ts"
+import type { Options } from "./internal/Methods.ts"
+import * as Methods from "./internal/Methods.ts"
 
-export type { ToolScope } from "./Conversation.ts"
-export type { Given, Options } from "./Methods.ts"
-export type { Accepts } from "./PromptContent.ts"
+export type { ToolScope } from "./internal/Conversation.ts"
+export type { Given, Options } from "./internal/Methods.ts"
+export type { Accepts } from "./internal/PromptContent.ts"
 
 /**
  * Two streams of bytes: what the client sends, and what it gets.

@@ -45,13 +45,13 @@ import type { SessionUpdate, StopReason, ToolCallUpdate } from "@agentclientprot
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import * as Calls from "./Calls.ts"
-import { initial as start, type Options, type State } from "./State.ts"
-import * as Steps from "./Step.ts"
+import * as Calls from "./internal/Calls.ts"
+import { initial as start, type Options, type State } from "./internal/State.ts"
+import * as Steps from "./internal/Step.ts"
 
 export type { Streamed } from "../ui/Streamed.ts"
-export type { OpenAnswer, OpenCall, Options, State } from "./State.ts"
-export type { View } from "./ToolView.ts"
+export type { OpenAnswer, OpenCall, Options, State } from "./internal/State.ts"
+export type { View } from "./internal/ToolView.ts"
 
 /**
  * An update of a session, the parameter `update` of `session/update`.

@@ -11,8 +11,8 @@
 import type { LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
 import * as Layer from "effect/Layer"
 import { Provider } from "../Provider.ts"
-import * as Call from "./Call.ts"
-import type { ProviderTool as VendorTool } from "./CallOptions.ts"
+import * as Call from "./internal/Call.ts"
+import type { ProviderTool as VendorTool } from "./internal/CallOptions.ts"
 
 /**
  * A model of version 3 or 4 of the specification.

@@ -14,8 +14,8 @@ import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
 import type { ParamsReader } from "../internal/params.ts"
 import * as ToolParams from "../internal/params.ts"
-import * as FilePart from "./FilePart.ts"
-import * as ToolNames from "./ToolNames.ts"
+import * as FilePart from "./internal/FilePart.ts"
+import * as ToolNames from "./internal/ToolNames.ts"
 
 type AnyTools = Record<string, AiTool.Any>
 

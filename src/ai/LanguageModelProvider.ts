@@ -32,10 +32,10 @@ import { Provider } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 import type { Reason } from "../ProviderError.ts"
 import { InvalidRequest, ProviderError, StreamTruncated } from "../ProviderError.ts"
-import * as AiReason from "./AiReason.ts"
-import * as PromptMessages from "./PromptMessages.ts"
-import type { Speaker } from "./ResponseEvents.ts"
-import { Answer, type Part } from "./ResponseEvents.ts"
+import * as AiReason from "./internal/AiReason.ts"
+import * as PromptMessages from "./internal/PromptMessages.ts"
+import type { Speaker } from "./internal/ResponseEvents.ts"
+import { Answer, type Part } from "./internal/ResponseEvents.ts"
 
 /**
  * The options of such a provider.

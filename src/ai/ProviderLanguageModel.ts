@@ -17,10 +17,10 @@ import * as ModelEvent from "../ModelEvent.ts"
 import { Provider } from "../Provider.ts"
 import { ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { ModelOptions } from "../RunOptions.ts"
-import * as AiFailure from "./AiFailure.ts"
-import * as PromptReading from "./PromptReading.ts"
-import * as ResponseParts from "./ResponseParts.ts"
-import * as ToolNames from "./ToolNames.ts"
+import * as AiFailure from "./internal/AiFailure.ts"
+import * as PromptReading from "./internal/PromptReading.ts"
+import * as ResponseParts from "./internal/ResponseParts.ts"
+import * as ToolNames from "./internal/ToolNames.ts"
 
 /**
  * The options of such a model.

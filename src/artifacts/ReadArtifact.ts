@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import { type Artifact, ArtifactNotFound, ArtifactStore, ArtifactStoreFailed } from "./ArtifactStore.ts"
-import * as Lines from "./Lines.ts"
+import * as Lines from "./internal/Lines.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 

@@ -53,7 +53,7 @@ const migrate = Effect.gen(function* () {
  *
  * **Details**
  *
- * The store uses the `SqlClient` of `effect/sql`: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of `@effect/sql-pg`. It
+ * The store uses the `SqlClient` of `effect/sql`: that of `effect-agent/node/NodeSqlite`, or of `PgClient` of `@effect/sql-pg`. It
  * makes its table `effect_agent_artifact`, and brings an older one to its version. The layer fails with `MigrationError` for a table of a
  * later version. `put` is one transaction. `put` and `get` wait for up to 30 seconds for a database that is away. `created` of a
  * row is the time of the last `put`, in milliseconds since the epoch. `Retention` of `effect-agent/durable` removes old artifacts that no
@@ -64,7 +64,7 @@ const migrate = Effect.gen(function* () {
  * ```ts
  * import { Effect, Layer } from "effect"
  * import { ArtifactStore, SqlArtifactStore } from "effect-agent/artifacts"
- * import { NodeSqlite } from "effect-agent/sql"
+ * import * as NodeSqlite from "effect-agent/node/NodeSqlite"
  *
  * const artifacts = SqlArtifactStore.layer.pipe(Layer.provide(NodeSqlite.layer({ filename: ":memory:" })))
  *

@@ -2,7 +2,7 @@
 import * as Duration from "effect/Duration"
 import type { EventError, LimitExceeded } from "../internal/failureReason.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import { companies, servers, startOf } from "./Vendors.ts"
+import { companies, servers, startOf } from "./agent/Vendors.ts"
 
 /** One line, unless the message of a provider has more. The caller joins the lines. */
 export const explain = (error: EventError): string => {

@@ -14,14 +14,14 @@ import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { UsageError } from "./ExitCode.ts"
-import * as HelpText from "./HelpText.ts"
-import * as Inert from "./Inert.ts"
-import * as Keyboard from "./Keyboard.ts"
-import * as Paint from "./Paint.ts"
-import * as Screen from "./Screen.ts"
-import type { Line } from "./ServerCommands.ts"
+import * as HelpText from "./settings/HelpText.ts"
+import * as Inert from "./terminal/Inert.ts"
+import * as Keyboard from "./terminal/Keyboard.ts"
+import * as Paint from "./terminal/Paint.ts"
+import * as Screen from "./terminal/Screen.ts"
+import type { Line } from "./commands/ServerCommands.ts"
 import * as Signals from "./Signals.ts"
-import * as Values from "./Values.ts"
+import * as Values from "./settings/Values.ts"
 
 /** Runs the program and exits the process with its exit code. */
 export const main = (args: ReadonlyArray<string>, version: string): void => {
@@ -70,50 +70,50 @@ const commandsOf = (
 ): CommandLine.Commands<ConfigError | SessionError | UsageError, Services> => ({
   acp: (flags) =>
     Effect.flatMap(
-      Effect.promise(() => import("./Acp.ts")),
+      Effect.promise(() => import("./commands/Acp.ts")),
       ({ run }) => run(flags, process.env, version)
     ),
   mcp: (flags) =>
     Effect.flatMap(
-      Effect.promise(() => import("./McpServer.ts")),
+      Effect.promise(() => import("./commands/McpServer.ts")),
       ({ run }) => run(flags, process.env, version)
     ),
   approve: (line) =>
     Effect.flatMap(
-      Effect.promise(() => import("./Approve.ts")),
+      Effect.promise(() => import("./commands/Approve.ts")),
       ({ run }) => run(line, process.env)
     ),
   sessions: (line) =>
     Effect.flatMap(
-      Effect.promise(() => import("./SessionList.ts")),
+      Effect.promise(() => import("./commands/SessionList.ts")),
       ({ run }) => run(line, process.env)
     ),
   runs: (line) =>
     Effect.flatMap(
-      Effect.promise(() => import("./RunCommands.ts")),
+      Effect.promise(() => import("./commands/RunCommands.ts")),
       ({ run }) => run(line, process.env)
     ),
   models: (request) =>
     Effect.flatMap(
-      Effect.promise(() => import("./ModelList.ts")),
+      Effect.promise(() => import("./commands/ModelList.ts")),
       ({ show }) => show(request, process.env)
     ),
   config: (request) =>
     Effect.flatMap(
-      Effect.promise(() => import("./ConfigList.ts")),
+      Effect.promise(() => import("./commands/ConfigList.ts")),
       ({ show }) => show(request, process.env)
     )
 })
 
 const serve = (line: Line) =>
   Effect.flatMap(
-    Effect.promise(() => import("./Serve.ts")),
+    Effect.promise(() => import("./commands/Serve.ts")),
     ({ run }) => run(line, process.env)
   )
 
 const worker = (line: Line) =>
   Effect.flatMap(
-    Effect.promise(() => import("./Worker.ts")),
+    Effect.promise(() => import("./commands/Worker.ts")),
     ({ run }) => run(line, process.env)
   )
 
@@ -122,7 +122,7 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   const parsed = yield* CommandLine.parse(args, version, commandsOf(version))
   if ("code" in parsed) return parsed.code
   if ("serve" in parsed || "worker" in parsed) return parsed
-  const { prepare, run } = yield* Effect.promise(() => import("./Prompt.ts"))
+  const { prepare, run } = yield* Effect.promise(() => import("./agent/Prompt.ts"))
   return { plan: yield* prepare(parsed.line), run }
 })
 

@@ -33,12 +33,12 @@ import { Api, Authorization } from "../api/Api.ts"
 import type * as Payload from "../api/Payload.ts"
 import type * as Problem from "../api/Problem.ts"
 import type { Refused } from "./ClientError.ts"
-import * as Link from "./Link.ts"
-import * as OpenSession from "./OpenSession.ts"
+import * as Link from "./internal/Link.ts"
+import * as OpenSession from "./internal/OpenSession.ts"
 import type { RemoteAgent } from "./RemoteAgent.ts"
-import * as RunEvents from "./RunEvents.ts"
+import * as RunEvents from "./internal/RunEvents.ts"
 
-export type { Watched } from "./RunEvents.ts"
+export type { Watched } from "./internal/RunEvents.ts"
 
 /**
  * The options of a client.

@@ -17,7 +17,7 @@ import { type AgentEvent, isInside, type OfTag, type RunStatus, type ToolOutput 
 import * as Message from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type * as Usage from "../Usage.ts"
-import * as Iteration from "./Iteration.ts"
+import * as Iteration from "./internal/Iteration.ts"
 
 /**
  * A tool call of an answer.

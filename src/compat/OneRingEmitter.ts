@@ -13,11 +13,11 @@
 import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type { Response } from "./OneRing.ts"
-import * as OneRing from "./OneRing.ts"
-import * as Input from "./OneRingInput.ts"
+import type { Response } from "./internal/OneRing.ts"
+import * as OneRing from "./internal/OneRing.ts"
+import * as Input from "./internal/OneRingInput.ts"
 
-export type { OutputContent, Response, Status, TokenUsage } from "./OneRing.ts"
+export type { OutputContent, Response, Status, TokenUsage } from "./internal/OneRing.ts"
 export type {
   Config,
   Context,
@@ -25,7 +25,7 @@ export type {
   GenerateOptions,
   InputContent,
   InputItem
-} from "./OneRingInput.ts"
+} from "./internal/OneRingInput.ts"
 
 /**
  * The state of a tool call.

@@ -14,11 +14,11 @@ import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import * as Iteration from "./Iteration.ts"
-import type { Status, TokenUsage } from "./OneRing.ts"
-import * as OneRing from "./OneRing.ts"
+import * as Iteration from "./internal/Iteration.ts"
+import type { Status, TokenUsage } from "./internal/OneRing.ts"
+import * as OneRing from "./internal/OneRing.ts"
 
-export type { Status, TokenUsage } from "./OneRing.ts"
+export type { Status, TokenUsage } from "./internal/OneRing.ts"
 
 /**
  * The spelling of event names: `code` as oneringai sends them, `documentation` as it documents them.

@@ -15,13 +15,13 @@ import * as Stream from "effect/Stream"
 import { type AgentEvent, foldValue, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
-import * as Iteration from "./Iteration.ts"
-import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./PiMessage.ts"
-import * as Pi from "./PiMessage.ts"
-import type { AssistantMessageEvent } from "./PiUpdate.ts"
-import * as PiUpdate from "./PiUpdate.ts"
+import * as Iteration from "./internal/Iteration.ts"
+import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./internal/PiMessage.ts"
+import * as Pi from "./internal/PiMessage.ts"
+import type { AssistantMessageEvent } from "./internal/PiUpdate.ts"
+import * as PiUpdate from "./internal/PiUpdate.ts"
 
-export type { AssistantMessageEvent } from "./PiUpdate.ts"
+export type { AssistantMessageEvent } from "./internal/PiUpdate.ts"
 
 export type {
   AssistantMessage,
@@ -35,7 +35,7 @@ export type {
   ToolResult,
   ToolResultMessage,
   UserMessage
-} from "./PiMessage.ts"
+} from "./internal/PiMessage.ts"
 
 interface Execution {
   readonly toolCallId: string

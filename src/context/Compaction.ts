@@ -15,12 +15,12 @@ import {
 } from "../ContextManager.ts"
 import { Provider } from "../Provider.ts"
 import type { Limits, ModelOptions } from "../RunOptions.ts"
-import * as Cut from "./Cut.ts"
-import * as Measure from "./Measure.ts"
-import * as Summary from "./Summary.ts"
-import * as SummaryText from "./SummaryText.ts"
+import * as Cut from "./internal/Cut.ts"
+import * as Measure from "./internal/Measure.ts"
+import * as Summary from "./internal/Summary.ts"
+import * as SummaryText from "./internal/SummaryText.ts"
 import * as Tokens from "./Tokens.ts"
-import * as Window from "./Window.ts"
+import * as Window from "./internal/Window.ts"
 
 /**
  * The options of the compaction.

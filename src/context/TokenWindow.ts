@@ -7,7 +7,7 @@ import type * as Layer from "effect/Layer"
 import type { Message } from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Tokens from "./Tokens.ts"
-import * as ViewChange from "./ViewChange.ts"
+import * as ViewChange from "./internal/ViewChange.ts"
 
 /**
  * The options of a window.

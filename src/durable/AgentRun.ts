@@ -14,7 +14,7 @@ import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as Message from "../Message.ts"
-import * as Runs from "../server/Runs.ts"
+import * as Runs from "../runs/Runs.ts"
 
 const version = 1
 
@@ -172,7 +172,7 @@ const isStorage = (error: unknown) =>
  * import { AgentRun, Cluster, DurableRuns } from "effect-agent/durable"
  * import { Agents, Runs, SqlRunLogStore } from "effect-agent/server"
  * import { SqlSessionStore } from "effect-agent/sessions"
- * import { NodeSqlite } from "effect-agent/sql"
+ * import * as NodeSqlite from "effect-agent/node/NodeSqlite"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(

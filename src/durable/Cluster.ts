@@ -26,16 +26,16 @@ import * as Option from "effect/Option"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import type { SocketServer } from "effect/socket/SocketServer"
 import type { SqlClient } from "effect/sql/SqlClient"
-import type { ClusterRefused } from "./ClusterRefused.ts"
-import * as DeadPeers from "./DeadPeers.ts"
-import * as PeerCalls from "./PeerCalls.ts"
+import type { ClusterRefused } from "./internal/ClusterRefused.ts"
+import * as DeadPeers from "./internal/DeadPeers.ts"
+import * as PeerCalls from "./internal/PeerCalls.ts"
 import type { PeerSockets } from "./PeerSockets.ts"
-import * as PersistentMessages from "./PersistentMessages.ts"
-import * as PromptLocks from "./PromptLocks.ts"
-import * as SoleProcess from "./SoleProcess.ts"
-import * as TimeZone from "./TimeZone.ts"
+import * as PersistentMessages from "./internal/PersistentMessages.ts"
+import * as PromptLocks from "./internal/PromptLocks.ts"
+import * as SoleProcess from "./internal/SoleProcess.ts"
+import * as TimeZone from "./internal/TimeZone.ts"
 
-export { ClusterRefused } from "./ClusterRefused.ts"
+export { ClusterRefused } from "./internal/ClusterRefused.ts"
 
 /**
  * The options that all processes of a cluster share.
@@ -95,7 +95,7 @@ const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.Sha
  * ```ts
  * import { Layer } from "effect"
  * import { Cluster } from "effect-agent/durable"
- * import { NodeSqlite } from "effect-agent/sql"
+ * import * as NodeSqlite from "effect-agent/node/NodeSqlite"
  *
  * export const cluster = Cluster.embedded().pipe(Layer.provideMerge(NodeSqlite.layer({ filename: "./agent.db" })))
  * ```
@@ -120,14 +120,14 @@ const calls = PeerCalls.layer.pipe(Layer.provideMerge(RpcSerialization.layerSche
  *
  * **Details**
  *
- * `NodeCluster.worker` of `effect-agent/durable-node` has the sockets of Node.
+ * `worker` of `effect-agent/node/NodeCluster` has the sockets of Node.
  *
  * **Example** (Letting workers share sessions)
  *
  * ```ts
  * import { PgClient } from "@effect/sql-pg"
  * import { Layer, Redacted } from "effect"
- * import { NodeCluster } from "effect-agent/durable-node"
+ * import * as NodeCluster from "effect-agent/node/NodeCluster"
  *
  * const database = PgClient.layer({
  *   url: Redacted.make("postgres://agent@127.0.0.1/agent"),
@@ -165,7 +165,7 @@ export const worker = ({
  * ```ts
  * import { PgClient } from "@effect/sql-pg"
  * import { Layer, Redacted } from "effect"
- * import { NodeCluster } from "effect-agent/durable-node"
+ * import * as NodeCluster from "effect-agent/node/NodeCluster"
  *
  * const database = PgClient.layer({
  *   url: Redacted.make("postgres://agent@127.0.0.1/agent"),

@@ -24,7 +24,7 @@ export interface Service {
  *
  * **Details**
  *
- * `NodeCluster` of `effect-agent/durable-node` provides those of Node.
+ * `effect-agent/node/NodeCluster` provides those of Node.
  *
  * **Example** (Setting options of the sockets of Node)
  *

@@ -11,13 +11,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { type RunLogError, RunLogStore } from "../server/RunLogStore.ts"
+import { type RunLogError, RunLogStore } from "../runs/RunLogStore.ts"
 import type { SessionError } from "../Session.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
-import * as SqlTransaction from "../sessions/SqlTransaction.ts"
-import * as OldArtifacts from "./OldArtifacts.ts"
-import * as OldWorkflows from "./OldWorkflows.ts"
-import { SessionEntity } from "./SessionEntity.ts"
+import * as SqlTransaction from "../sql/SqlTransaction.ts"
+import * as OldArtifacts from "./internal/OldArtifacts.ts"
+import * as OldWorkflows from "./internal/OldWorkflows.ts"
+import { SessionEntity } from "./internal/SessionEntity.ts"
 
 /**
  * The numbers of removed things.

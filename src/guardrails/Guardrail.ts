@@ -12,9 +12,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Provider from "../Provider.ts"
-import * as Answer from "./Answer.ts"
-import * as Check from "./Check.ts"
-import type { Guardrail, Input, Options, Output, Streamed } from "./Guard.ts"
+import * as Answer from "./internal/Answer.ts"
+import * as Check from "./internal/Check.ts"
+import type { Guardrail, Input, Options, Output, Streamed } from "./internal/Guard.ts"
 
 export {
   type Guardrail,
@@ -26,7 +26,7 @@ export {
   type Streamed,
   trip,
   type Verdict
-} from "./Guard.ts"
+} from "./internal/Guard.ts"
 
 /**
  * Makes a guard over the messages for the model.

@@ -12,13 +12,13 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { Calls } from "./Calls.ts"
-import * as Connection from "./Connection.ts"
-import { McpError } from "./McpError.ts"
-import type { McpClient, Options, Server, State } from "./Model.ts"
-import * as Requests from "./Requests.ts"
+import { Calls } from "./internal/Calls.ts"
+import * as Connection from "./internal/Connection.ts"
+import { McpError } from "./internal/McpError.ts"
+import type { McpClient, Options, Server, State } from "./internal/Model.ts"
+import * as Requests from "./internal/Requests.ts"
 
-export { McpError } from "./McpError.ts"
+export { McpError } from "./internal/McpError.ts"
 export type {
   CustomServer,
   HttpServer,
@@ -30,7 +30,7 @@ export type {
   ServerTool,
   State,
   StdioServer
-} from "./Model.ts"
+} from "./internal/Model.ts"
 
 /**
  * Connects to a server, until the scope closes.

@@ -11,10 +11,10 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
 import type * as ToolRegistry from "../ToolRegistry.ts"
-import { isJson } from "./Content.ts"
-import type { McpClient, ServerTool, State } from "./Model.ts"
-import * as Names from "./Names.ts"
-import * as ToolList from "./ToolList.ts"
+import { isJson } from "./internal/Content.ts"
+import type { McpClient, ServerTool, State } from "./internal/Model.ts"
+import * as Names from "./internal/Names.ts"
+import * as ToolList from "./internal/ToolList.ts"
 
 /**
  * The options of the tools of a server.

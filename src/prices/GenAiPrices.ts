@@ -20,7 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Prices from "../Prices.ts"
 import { sane, type Usage } from "../Usage.ts"
-import * as List from "./list.ts"
+import * as List from "./internal/list.ts"
 
 /**
  * The options of the prices.

@@ -6,7 +6,7 @@ import * as Predicate from "effect/Predicate"
 import * as Hook from "../Hook.ts"
 import * as NearestName from "../internal/nearestName.ts"
 import type { PromiseRejected } from "../Tool.ts"
-import * as Awaited from "./Awaited.ts"
+import * as Awaited from "./internal/Awaited.ts"
 import * as Returns from "./HookReturns.ts"
 
 /**

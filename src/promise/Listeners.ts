@@ -8,8 +8,8 @@ import type * as Agent from "../Agent.ts"
 import * as AgentEvent from "../AgentEvent.ts"
 import * as NearestName from "../internal/nearestName.ts"
 import type { PromiseRejected } from "../Tool.ts"
-import * as Awaited from "./Awaited.ts"
-import * as OneRing from "./OneRingEvents.ts"
+import * as Awaited from "./internal/Awaited.ts"
+import * as OneRing from "./internal/OneRingEvents.ts"
 
 /**
  * The second argument of a listener.

@@ -7,7 +7,7 @@ import type * as Redacted from "effect/Redacted"
 import type { Auth } from "./Auth.ts"
 import type { HostedTool, SearchMember } from "./internal/support.ts"
 import type { Vendor } from "./Models.ts"
-import type { Thinking } from "./models/rule.ts"
+import type { Thinking } from "./internal/models/rule.ts"
 
 export type { HostedTool, SearchMember } from "./internal/support.ts"
 

@@ -13,7 +13,7 @@ import type { Reason } from "../ProviderError.ts"
 import type { Frame } from "./Framing.ts"
 import * as Failure from "./internal/failure.ts"
 import type { Question } from "./internal/question.ts"
-import type { Endpoint } from "./models/rule.ts"
+import type { Endpoint } from "./internal/models/rule.ts"
 import type { Call, ReplyWriter } from "./ReplyWriter.ts"
 
 export type { Call } from "./ReplyWriter.ts"

@@ -3,15 +3,15 @@
  *
  * @since 0.2.0
  */
-import { anthropicMessages as messages } from "./anthropic/protocol.ts"
-import { bedrockConverse as converse } from "./bedrock/protocol.ts"
-import { googleGenerate } from "./gemini/protocol.ts"
-import { type Compat, complete } from "./openAiChat/compat.ts"
-import { openAiChat as chat } from "./openAiChat/protocol.ts"
-import { openAiResponses as responses } from "./openAiResponses/protocol.ts"
+import { anthropicMessages as messages } from "./internal/anthropic/protocol.ts"
+import { bedrockConverse as converse } from "./internal/bedrock/protocol.ts"
+import { googleGenerate } from "./internal/gemini/protocol.ts"
+import { type Compat, complete } from "./internal/openAiChat/compat.ts"
+import { openAiChat as chat } from "./internal/openAiChat/protocol.ts"
+import { openAiResponses as responses } from "./internal/openAiResponses/protocol.ts"
 import type { Protocol } from "./Protocol.ts"
 
-export type { Compat } from "./openAiChat/compat.ts"
+export type { Compat } from "./internal/openAiChat/compat.ts"
 
 /**
  * OpenAI's Chat Completions, the protocol of most servers.

@@ -8,7 +8,7 @@
  */
 import * as OpenAiServer from "./internal/openAiServer.ts"
 import type { Wire } from "./internal/answer.ts"
-import type { Compat } from "./openAiChat/compat.ts"
+import type { Compat } from "./internal/openAiChat/compat.ts"
 
 /**
  * The options of `OpenAiCompatible.layerConfig` for one server.

@@ -17,12 +17,12 @@ import type * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import * as Admission from "./Admission.ts"
-import * as EventFrame from "./EventFrame.ts"
-import * as Handling from "./Handling.ts"
-import { Body } from "./RequestBody.ts"
+import * as Admission from "./internal/Admission.ts"
+import * as EventFrame from "./internal/EventFrame.ts"
+import * as Handling from "./internal/Handling.ts"
+import { Body } from "./internal/RequestBody.ts"
 
-export { InvalidBody, ModelForbidden } from "./Admission.ts"
+export { InvalidBody, ModelForbidden } from "./internal/Admission.ts"
 
 /**
  * The options of a handler.

@@ -21,12 +21,12 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import { InvalidRequest, ProviderError } from "../ProviderError.ts"
-import * as Address from "./Address.ts"
-import * as Connection from "./Connection.ts"
-import * as PiContext from "./PiContext.ts"
-import { PiReader } from "./PiReader.ts"
+import * as Address from "./internal/Address.ts"
+import * as Connection from "./internal/Connection.ts"
+import * as PiContext from "./internal/PiContext.ts"
+import { PiReader } from "./internal/PiReader.ts"
 import type * as ProxyProvider from "./ProxyProvider.ts"
-import * as Reconnect from "./Reconnect.ts"
+import * as Reconnect from "./internal/Reconnect.ts"
 
 /**
  * The options of the provider.

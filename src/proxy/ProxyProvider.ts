@@ -25,12 +25,12 @@ import { Credentials, type Service as Keys } from "../http/Credentials.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import { InvalidRequest, ProviderError } from "../ProviderError.ts"
-import * as Address from "./Address.ts"
-import * as Connection from "./Connection.ts"
-import * as EventFrame from "./EventFrame.ts"
-import * as Reconnect from "./Reconnect.ts"
+import * as Address from "./internal/Address.ts"
+import * as Connection from "./internal/Connection.ts"
+import * as EventFrame from "./internal/EventFrame.ts"
+import * as Reconnect from "./internal/Reconnect.ts"
 
-export type { Timeouts } from "./Connection.ts"
+export type { Timeouts } from "./internal/Connection.ts"
 
 /**
  * The options of the provider.

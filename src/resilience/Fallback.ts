@@ -12,7 +12,7 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { countTokens, CountingUnsupported, Provider } from "../Provider.ts"
 import { ProviderError } from "../ProviderError.ts"
-import * as OrElse from "./OrElse.ts"
+import * as OrElse from "./internal/OrElse.ts"
 
 type ProviderLayer = Layer.Layer<Provider, any, any>
 

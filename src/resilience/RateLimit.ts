@@ -13,7 +13,7 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import * as Provider from "../Provider.ts"
 import { ProviderError, RateLimited } from "../ProviderError.ts"
-import { type Start, Window } from "./Window.ts"
+import { type Start, Window } from "./internal/Window.ts"
 
 /**
  * The options of a rate limit.

@@ -12,7 +12,7 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import * as Provider from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import { Patience } from "../internal/attempts.ts"
-import * as OrElse from "./OrElse.ts"
+import * as OrElse from "./internal/OrElse.ts"
 
 /**
  * The options of a retry.

@@ -5,7 +5,7 @@
  */
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
-import type { Entry } from "./LogEntry.ts"
+import type { Entry } from "../runs/LogEntry.ts"
 
 const ping = ": ping\n\n"
 const encoder = new TextEncoder()

@@ -22,12 +22,12 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AiSdkUi } from "../ai-sdk-ui/index.ts"
 import type { EventError } from "../Run.ts"
-import * as AgUiRoutes from "./AgUiRoutes.ts"
-import * as ChatRoutes from "./ChatRoutes.ts"
-import * as Chats from "./Chats.ts"
-import * as PlainFailures from "./PlainFailures.ts"
+import * as AgUiRoutes from "./internal/AgUiRoutes.ts"
+import * as ChatRoutes from "./internal/ChatRoutes.ts"
+import * as Chats from "../runs/Chats.ts"
+import * as PlainFailures from "./internal/PlainFailures.ts"
 import type { Route } from "./Routes.ts"
-import { Runs } from "./Runs.ts"
+import { Runs } from "../runs/Runs.ts"
 
 /**
  * The options of the routes.

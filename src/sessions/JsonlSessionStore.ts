@@ -21,7 +21,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
-import { JsonlStorage } from "./JsonlStorage.ts"
+import { JsonlStorage } from "./internal/JsonlStorage.ts"
 import type { SessionStorage } from "./SessionStorage.ts"
 import * as SessionStore from "./SessionStore.ts"
 

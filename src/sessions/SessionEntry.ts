@@ -16,7 +16,7 @@ import { RunStatus } from "../AgentEvent.ts"
 import { compactionReason } from "../internal/eventParts.ts"
 import { isObject, type JsonObject } from "../internal/json.ts"
 import * as Message from "../Message.ts"
-import * as Migrations from "./Migrations.ts"
+import * as Migrations from "./internal/Migrations.ts"
 import { Usage } from "../Usage.ts"
 
 /**

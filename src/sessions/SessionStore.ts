@@ -35,15 +35,15 @@
  * @since 0.2.0
  */
 import * as Context from "effect/Context"
-import type { Options, Service } from "./Contract.ts"
-import * as Contents from "./Contents.ts"
-import * as Export from "./Export.ts"
-import * as Forking from "./Forking.ts"
-import * as Keeping from "./Keeping.ts"
-import * as Listing from "./Listing.ts"
-import * as Opening from "./Opening.ts"
-import * as RunSearch from "./RunSearch.ts"
-import * as Search from "./Search.ts"
+import type { Options, Service } from "./internal/Contract.ts"
+import * as Contents from "./internal/Contents.ts"
+import * as Export from "./internal/Export.ts"
+import * as Forking from "./internal/Forking.ts"
+import * as Keeping from "./internal/Keeping.ts"
+import * as Listing from "./internal/Listing.ts"
+import * as Opening from "./internal/Opening.ts"
+import * as RunSearch from "./internal/RunSearch.ts"
+import * as Search from "./internal/Search.ts"
 import type { SessionStorage } from "./SessionStorage.ts"
 
 export type {
@@ -58,8 +58,8 @@ export type {
   Retention,
   Service,
   Summary
-} from "./Contract.ts"
-export type { Damage } from "./Reading.ts"
+} from "./internal/Contract.ts"
+export type { Damage } from "./internal/Reading.ts"
 
 /**
  * The service that keeps sessions.

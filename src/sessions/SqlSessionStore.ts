@@ -3,7 +3,7 @@
  *
  * **Details**
  *
- * The store uses the `SqlClient` of `effect/sql` in its context: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of
+ * The store uses the `SqlClient` of `effect/sql` in its context: that of `effect-agent/node/NodeSqlite`, or of `PgClient` of
  * `@effect/sql-pg`. It makes its tables, whose names begin with `effect_agent_session`, and brings older ones to its version.
  *
  * - An append succeeds when it is committed. Appends to several sessions that wait at one time are one transaction.
@@ -31,16 +31,16 @@ import * as Stream from "effect/Stream"
 import { SessionError, StorageFailed } from "../Session.ts"
 import type { SessionStorage, Writer } from "./SessionStorage.ts"
 import * as SessionStore from "./SessionStore.ts"
-import { SqlAppends } from "./SqlAppend.ts"
-import * as SqlBatch from "./SqlBatch.ts"
-import { Claims } from "./SqlClaims.ts"
-import * as SqlLines from "./SqlLines.ts"
-import * as SqlOwner from "./SqlOwner.ts"
-import * as SqlPatience from "./SqlPatience.ts"
-import * as SqlSessions from "./SqlSessions.ts"
-import * as SqlTables from "./SqlTables.ts"
+import { SqlAppends } from "./internal/SqlAppend.ts"
+import * as SqlBatch from "../sql/SqlBatch.ts"
+import { Claims } from "../sql/SqlClaims.ts"
+import * as SqlLines from "../sql/SqlLines.ts"
+import * as SqlOwner from "../sql/SqlOwner.ts"
+import * as SqlPatience from "../sql/SqlPatience.ts"
+import * as SqlSessions from "./internal/SqlSessions.ts"
+import * as SqlTables from "./internal/SqlTables.ts"
 
-export { type Claim, Claims } from "./SqlClaims.ts"
+export { type Claim, Claims } from "../sql/SqlClaims.ts"
 
 /**
  * The options of a store in an SQL database.
@@ -73,7 +73,7 @@ export interface Options extends SessionStore.Options {
  * ```ts
  * import { Effect, Stream } from "effect"
  * import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
- * import { NodeSqlite } from "effect-agent/sql"
+ * import * as NodeSqlite from "effect-agent/node/NodeSqlite"
  *
  * const program = Effect.gen(function* () {
  *   const storage = yield* SqlSessionStore.storage
@@ -167,7 +167,7 @@ const during =
  * import { Effect, Layer } from "effect"
  * import { Agent } from "effect-agent"
  * import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
- * import { NodeSqlite } from "effect-agent/sql"
+ * import * as NodeSqlite from "effect-agent/node/NodeSqlite"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * // With PostgreSQL: PgClient.layer({ url: Redacted.make("postgres://…") }) of @effect/sql-pg.

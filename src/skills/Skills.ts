@@ -13,7 +13,7 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Folders from "./Folders.ts"
-import * as FrontMatter from "./FrontMatter.ts"
+import * as FrontMatter from "./internal/FrontMatter.ts"
 import { TaggedError } from "../internal/errors.ts"
 
 /**

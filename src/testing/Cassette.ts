@@ -22,12 +22,12 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { decorate, Provider } from "../Provider.ts"
 import { InvalidRequest, ProviderError } from "../ProviderError.ts"
-import * as CassetteDeck from "./CassetteDeck.ts"
-import type { Answer } from "./CassetteFile.ts"
-import * as CassetteFile from "./CassetteFile.ts"
-import * as CassetteMiss from "./CassetteMiss.ts"
-import * as CassetteRequest from "./CassetteRequest.ts"
-import * as Secrets from "./CassetteSecrets.ts"
+import * as CassetteDeck from "./internal/CassetteDeck.ts"
+import type { Answer } from "./internal/CassetteFile.ts"
+import * as CassetteFile from "./internal/CassetteFile.ts"
+import * as CassetteMiss from "./internal/CassetteMiss.ts"
+import * as CassetteRequest from "./internal/CassetteRequest.ts"
+import * as Secrets from "./internal/CassetteSecrets.ts"
 
 /**
  * The work of a cassette.

@@ -11,7 +11,7 @@ import type { Message } from "../Message.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import * as Tool from "../Tool.ts"
 import { type Offer, type Selected, Selection } from "../ToolRegistry.ts"
-import * as Ranking from "./Ranking.ts"
+import * as Ranking from "./internal/Ranking.ts"
 
 /**
  * Options of `layer`.

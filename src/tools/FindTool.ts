@@ -11,10 +11,10 @@ import * as Files from "./Files.ts"
 import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
-import * as PathGlob from "./PathGlob.ts"
-import * as Walk from "./Walk.ts"
+import * as PathGlob from "./internal/PathGlob.ts"
+import * as Walk from "./internal/Walk.ts"
 
-export type { Options } from "./Walk.ts"
+export type { Options } from "./internal/Walk.ts"
 
 /**
  * Maximum paths that one call returns.

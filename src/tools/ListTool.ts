@@ -8,11 +8,11 @@ import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Files from "./Files.ts"
-import type * as Folder from "./Folder.ts"
-import * as IgnoreRules from "./IgnoreRules.ts"
+import type * as Folder from "./internal/Folder.ts"
+import * as IgnoreRules from "./internal/IgnoreRules.ts"
 import { visible } from "./Output.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
-import * as Walk from "./Walk.ts"
+import * as Walk from "./internal/Walk.ts"
 
 /**
  * Maximum entries that one call returns.

@@ -9,7 +9,7 @@
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import * as GitFolders from "./GitFolders.ts"
+import * as GitFolders from "./internal/GitFolders.ts"
 import { PathRefused } from "./PathFailure.ts"
 import * as Root from "./Root.ts"
 

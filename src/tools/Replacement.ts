@@ -11,10 +11,10 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Likeness from "./Likeness.ts"
+import * as Likeness from "./internal/Likeness.ts"
 import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
-import { nearest } from "./Similarity.ts"
+import { nearest } from "./internal/Similarity.ts"
 import { TaggedError } from "../internal/errors.ts"
 
 /**

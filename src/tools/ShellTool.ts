@@ -17,9 +17,9 @@ import * as Tool from "../Tool.ts"
 import * as ChildEnvironment from "./ChildEnvironment.ts"
 import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
-import * as ProcessGroup from "./ProcessGroup.ts"
+import * as ProcessGroup from "./internal/ProcessGroup.ts"
 import * as Sandbox from "./Sandbox.ts"
-import * as SandboxChoice from "./SandboxChoice.ts"
+import * as SandboxChoice from "./internal/SandboxChoice.ts"
 import { TaggedError } from "../internal/errors.ts"
 
 /**

@@ -9,7 +9,7 @@ import * as GrepTool from "./GrepTool.ts"
 import * as ListTool from "./ListTool.ts"
 import * as ReadTool from "./ReadTool.ts"
 import * as ShellTool from "./ShellTool.ts"
-import type * as Walk from "./Walk.ts"
+import type * as Walk from "./internal/Walk.ts"
 import * as WriteTool from "./WriteTool.ts"
 
 /**

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
-import * as Folder from "./Folder.ts"
+import * as Folder from "./internal/Folder.ts"
 import { FileFailed, PathFailure, fromPlatform } from "./PathFailure.ts"
 import type * as Root from "./Root.ts"
 

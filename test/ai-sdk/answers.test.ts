@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { AiSdk } from "effect-agent/ai-sdk"
-import * as Ours from "../differential/Ours.ts"
+import * as Ours from "../../harness/differential/Ours.ts"
 import { serve, stream } from "../providers/server.ts"
 import { vendors } from "./vendors.ts"
 

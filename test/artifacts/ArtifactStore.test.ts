@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { ArtifactStore, FileArtifactStore, SqlArtifactStore } from "effect-agent/artifacts"
 import { TestClock } from "effect/testing"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { artifact, contract } from "./contract.ts"
 
 const files = Layer.unwrap(

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { Message, Tool } from "effect-agent"
 import { ArtifactStore, LargeResults } from "effect-agent/artifacts"
 import { ScriptedProvider } from "effect-agent/testing"
-import * as Excerpt from "../../src/artifacts/Excerpt.ts"
+import * as Excerpt from "../../src/artifacts/internal/Excerpt.ts"
 import * as Invariants from "../behaviour/invariants.ts"
 import { ofTag, play, resultTexts, say, toolResults } from "../behaviour/play.ts"
 

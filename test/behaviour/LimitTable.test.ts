@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Run, RunOptions } from "effect-agent"
 import * as LimitTable from "../../src/internal/limitTable.ts"
-import * as Narrowing from "../../src/server/Narrowing.ts"
+import * as Narrowing from "../../src/runs/internal/Narrowing.ts"
 
 const rows: LimitTable.Table = LimitTable.table
 const bounds = Object.entries(rows).filter(([, { counts }]) => counts !== undefined)

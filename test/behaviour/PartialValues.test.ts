@@ -9,10 +9,10 @@ import { Karl, OneRingStream } from "effect-agent/compat"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { JsonPieces } from "../../src/internal/partials.ts"
 import { ValueDraft } from "../../src/internal/growing.ts"
-import { each } from "../bench/count.ts"
+import { each } from "../../harness/bench/count.ts"
 import { costOf } from "../tools/stretch.ts"
 import { maxDepth } from "../../src/internal/json.ts"
-import { Random } from "../chaos/Random.ts"
+import { Random } from "../../harness/chaos/Random.ts"
 import { ofTag, play, say, tags } from "./play.ts"
 
 const options = { partialValues: true }

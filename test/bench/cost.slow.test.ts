@@ -6,7 +6,7 @@ import { OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { serve, stream } from "../providers/server.ts"
-import { type Count, each } from "./count.ts"
+import { type Count, each } from "../../harness/bench/count.ts"
 
 /**
  * What the hot paths may cost, counted and not timed: a quarter more than they did when this was last set. Whoever makes a

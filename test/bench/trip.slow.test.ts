@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
-import type { Trip } from "./trip.ts"
+import type { Trip } from "../../harness/bench/trip.ts"
 
 /** What the core may cost, as `trip.ts` counts it. A change may lower these and raise none. */
 const bounds: Readonly<Record<string, Trip>> = {
@@ -14,7 +14,7 @@ describe("the way of a prompt", () => {
   it("passes no more files, functions and calls of the core than the bounds allow", () => {
     const output = execFileSync(
       process.execPath,
-      ["--conditions", "effect-agent-source", "--no-warnings", "test/bench/trip.ts"],
+      ["--conditions", "effect-agent-source", "--no-warnings", "harness/bench/trip.ts"],
       { encoding: "utf8" }
     )
     const trips: Readonly<Record<string, Trip>> = JSON.parse(output)

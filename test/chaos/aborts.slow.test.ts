@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { aborts } from "./aborts.ts"
+import { aborts } from "../../harness/chaos/aborts.ts"
 
 describe("chaos", () => {
   // Real time and real connections: a part of the ten thousand.

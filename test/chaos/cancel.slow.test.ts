@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { cancel } from "./cancel.ts"
+import { cancel } from "../../harness/chaos/cancel.ts"
 
 describe("chaos", () => {
   // Real time: what is tried is the scheduler and its timers. The same seed each time, a few of the ten thousand.

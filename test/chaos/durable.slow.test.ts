@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Postgres from "../sql/postgres.ts"
-import { background, durable } from "./durable.ts"
+import { background, durable } from "../../harness/chaos/durable.ts"
 
 const say = () => {}
 

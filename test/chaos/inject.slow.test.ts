@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { inject } from "./inject.ts"
+import { inject } from "../../harness/chaos/inject.ts"
 
 describe("chaos", () => {
   // Real files, processes and time. The same seed each time, a few of the three thousand points.

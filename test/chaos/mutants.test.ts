@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { mutants } from "./mutants/all.ts"
+import { mutants } from "../../harness/chaos/mutants/all.ts"
 
 const root = join(import.meta.dirname, "../..")
 

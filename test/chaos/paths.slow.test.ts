@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { paths } from "./paths.ts"
+import { paths } from "../../harness/chaos/paths.ts"
 
 describe("chaos", () => {
   // Some of the ten thousand, and of the moments of a swap, others each time.

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { reports } from "./reports.ts"
+import { reports } from "../../harness/chaos/reports.ts"
 
 describe("chaos", () => {
   it.live(

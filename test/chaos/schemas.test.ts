@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { schemas } from "./schemas.ts"
+import { schemas } from "../../harness/chaos/schemas.ts"
 
 describe("chaos", () => {
   // The same seed each time, some of the two thousand for each language.

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Load from "./server/Load.ts"
+import * as Load from "../../harness/chaos/server/Load.ts"
 
 const load: Load.Load = { seed: 19, runs: 20, seconds: 4, fill: 6, watchers: 1, silent: 0 }
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { sessions } from "./sessions.ts"
+import { sessions } from "../../harness/chaos/sessions.ts"
 
 describe("chaos", () => {
   it.live(

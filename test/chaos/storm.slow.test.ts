@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { storm } from "./storm.ts"
+import { storm } from "../../harness/chaos/storm.ts"
 
 describe("chaos", () => {
   // Real time: what is tried is the grace of work that ignores its interruption. Some of the six thousand stops.

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { wire } from "./wire.ts"
+import { wire } from "../../harness/chaos/wire.ts"
 
 describe("chaos", () => {
   // The same seed each time, a few of the hundred thousand for each language.

@@ -5,10 +5,10 @@ import { Approval as Core, Loop, Message, Tool, ToolRegistry } from "effect-agen
 import { ScriptedProvider } from "effect-agent/testing"
 import type { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
-import * as Approval from "../../src/cli/Approval.ts"
-import { Keyboard } from "../../src/cli/Keyboard.ts"
-import * as Paint from "../../src/cli/Paint.ts"
-import { Screen } from "../../src/cli/Screen.ts"
+import * as Approval from "../../src/cli/terminal/Approval.ts"
+import { Keyboard } from "../../src/cli/terminal/Keyboard.ts"
+import * as Paint from "../../src/cli/terminal/Paint.ts"
+import { Screen } from "../../src/cli/terminal/Screen.ts"
 
 interface Call {
   readonly name: string

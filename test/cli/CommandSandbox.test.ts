@@ -2,8 +2,8 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { resolve } from "node:path"
-import * as CommandSandbox from "../../src/cli/CommandSandbox.ts"
-import type { StoreAddress } from "../../src/cli/StoreAddress.ts"
+import * as CommandSandbox from "../../src/cli/agent/CommandSandbox.ts"
+import type { StoreAddress } from "../../src/cli/agent/StoreAddress.ts"
 
 const given = {
   cwd: "project",

@@ -4,8 +4,8 @@ import { Effect, FileSystem, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import * as Attachments from "../../src/cli/Attachments.ts"
-import * as Configuration from "../../src/cli/Configuration.ts"
+import * as Attachments from "../../src/cli/agent/Attachments.ts"
+import * as Configuration from "../../src/cli/settings/Configuration.ts"
 
 describe("the JSON Schema of the configuration", () => {
   // `npm test -- --run -u test/cli/Configuration.test.ts` writes it anew.

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Inert from "../../src/cli/Inert.ts"
+import * as Inert from "../../src/cli/terminal/Inert.ts"
 
 /** First and last code points of what a terminal shows as nothing, as a space, or in another order. */
 const unseen: ReadonlyArray<readonly [name: string, first: number, last: number]> = [

@@ -5,9 +5,9 @@ import { TestClock } from "effect/testing"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Mcp from "../../src/cli/Mcp.ts"
-import { make as paints } from "../../src/cli/Paint.ts"
-import { Screen } from "../../src/cli/Screen.ts"
+import * as Mcp from "../../src/cli/agent/Mcp.ts"
+import { make as paints } from "../../src/cli/terminal/Paint.ts"
+import { Screen } from "../../src/cli/terminal/Screen.ts"
 
 /** A screen that keeps what the program writes. */
 const kept = () => {

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import { explain } from "../../src/cli/Failure.ts"
-import * as ModelNotes from "../../src/cli/ModelNotes.ts"
-import * as Paint from "../../src/cli/Paint.ts"
+import * as ModelNotes from "../../src/cli/agent/ModelNotes.ts"
+import * as Paint from "../../src/cli/terminal/Paint.ts"
 import { NotFound, ProviderError } from "../../src/ProviderError.ts"
 
 const notesOf = Effect.fnUntraced(function* (...events: ReadonlyArray<AgentEvent>) {

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { Message, ProviderError, Usage } from "effect-agent"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
-import * as Approval from "../../src/cli/Approval.ts"
+import * as Approval from "../../src/cli/terminal/Approval.ts"
 import * as Failure from "../../src/cli/Failure.ts"
-import * as Outcome from "../../src/cli/Outcome.ts"
-import * as RunSummary from "../../src/cli/RunSummary.ts"
+import * as Outcome from "../../src/cli/agent/Outcome.ts"
+import * as RunSummary from "../../src/cli/terminal/RunSummary.ts"
 import type { Refusal } from "../../src/ModelEvent.ts"
 
 const base = { runId: "r", seq: 1, timestamp: 0, turn: 1 }

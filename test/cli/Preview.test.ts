@@ -1,8 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import * as Paint from "../../src/cli/Paint.ts"
-import * as Preview from "../../src/cli/Preview.ts"
+import * as Paint from "../../src/cli/terminal/Paint.ts"
+import * as Preview from "../../src/cli/terminal/Preview.ts"
 import { longest, tries } from "../tools/stretch.ts"
 
 /** Lines of 20 characters, of which `isChanged` says which ones begin with the letter. */

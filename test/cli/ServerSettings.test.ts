@@ -7,9 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import * as Signals from "../../src/cli/Signals.ts"
-import * as TokenFile from "../../src/cli/TokenFile.ts"
-import * as Values from "../../src/cli/Values.ts"
-import * as WorkerSocket from "../../src/cli/WorkerSocket.ts"
+import * as TokenFile from "../../src/cli/agent/TokenFile.ts"
+import * as Values from "../../src/cli/settings/Values.ts"
+import * as WorkerSocket from "../../src/cli/agent/WorkerSocket.ts"
 
 /** A file that the test writes and reads. */
 const file = Effect.map(

@@ -3,8 +3,8 @@ import { Effect, Schedule, Schema, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent, Approval, Message, Provider, ProviderError, Tool } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
-import * as Paint from "../../src/cli/Paint.ts"
-import * as TextOutput from "../../src/cli/TextOutput.ts"
+import * as Paint from "../../src/cli/terminal/Paint.ts"
+import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
 
 type Shown = Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Words from "../../src/cli/Words.ts"
+import * as Words from "../../src/cli/settings/Words.ts"
 
 const commands = new Set(["sessions", "serve", "models", "mcp"])
 

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { entryOf, program } from "../../scripts/bundle.config.ts"
-import * as Responses from "../differential/streams/openAiResponses.ts"
+import * as Responses from "../../harness/differential/streams/openAiResponses.ts"
 import { homes } from "../faults/published.ts"
 
 const repo = join(import.meta.dirname, "../..")

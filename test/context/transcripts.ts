@@ -2,7 +2,7 @@
  * Random transcripts that providers accept, by a seed.
  */
 import { Message } from "effect-agent"
-import { Random } from "../chaos/Random.ts"
+import { Random } from "../../harness/chaos/Random.ts"
 
 /** Prompts, answers, calls with their results, custom messages and failed answers. Ids of calls repeat, as those of vendors do. */
 export const transcript = (seed: number): ReadonlyArray<Message.Message> => {

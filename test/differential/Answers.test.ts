@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { serve, stream } from "../providers/server.ts"
-import * as Ours from "./Ours.ts"
-import { wires } from "./Wire.ts"
+import * as Ours from "../../harness/differential/Ours.ts"
+import { wires } from "../../harness/differential/Wire.ts"
 
 const apiKey = "a key of this test"
 

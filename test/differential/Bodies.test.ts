@@ -3,8 +3,8 @@ import { Effect, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent, Message, type RunOptions, type Tool } from "effect-agent"
 import { serve, stream } from "../providers/server.ts"
-import * as Conversation from "./bodies/Conversation.ts"
-import { type Wire, wires } from "./Wire.ts"
+import * as Conversation from "../../harness/differential/bodies/Conversation.ts"
+import { type Wire, wires } from "../../harness/differential/Wire.ts"
 
 // The bodies are literals, which `tsc` checks against the types of the vendors' own libraries: a member they do not know
 // is an error. Here each is compared with what is really sent, so what is really sent is of those types.

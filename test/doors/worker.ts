@@ -2,7 +2,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { DurableRuns } from "effect-agent/durable"
-import { NodeCluster } from "effect-agent/durable-node"
+import * as NodeCluster from "effect-agent/node/NodeCluster"
 import { SqlRunLogStore } from "effect-agent/server"
 import { SqlSessionStore } from "effect-agent/sessions"
 import { agents } from "./application.ts"

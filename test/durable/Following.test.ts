@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Fiber, Logger, Ref, References, Stream } from "effect"
 import { RunLogStore } from "effect-agent/server"
 import { TestClock } from "effect/testing"
-import * as Following from "../../src/durable/Following.ts"
+import * as Following from "../../src/durable/internal/Following.ts"
 
 describe("a watcher of a run of a cluster", () => {
   it.effect("gets the end of the run although the store is away when the run is over", () =>

@@ -6,7 +6,7 @@ import { Agent } from "effect-agent"
 import { Cluster, DurableRuns } from "effect-agent/durable"
 import { Agents, Runs, SqlRunLogStore } from "effect-agent/server"
 import { SqlSessionStore } from "effect-agent/sessions"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { ScriptedProvider } from "effect-agent/testing"
 
 const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(

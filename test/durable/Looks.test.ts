@@ -3,7 +3,7 @@ import { Effect, Fiber, References } from "effect"
 import { RunLogStore } from "effect-agent/server"
 import { TestClock } from "effect/testing"
 import type { DurableRuns } from "effect-agent/durable"
-import { Looks } from "../../src/durable/Looks.ts"
+import { Looks } from "../../src/durable/internal/Looks.ts"
 
 /** Runs that wait in the store, and counts of how often it is read for one. */
 const made = Effect.fnUntraced(function* (count: number) {

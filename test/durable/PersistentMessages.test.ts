@@ -5,8 +5,8 @@ import { ClusterError, type MessageStorage, SqlMessageStorage } from "effect/clu
 import { Digest } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { NodeSqlite } from "effect-agent/sql"
-import { persistent } from "../../src/durable/PersistentMessages.ts"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
+import { persistent } from "../../src/durable/internal/PersistentMessages.ts"
 
 const lost = new ClusterError.PersistenceError({ cause: new Error("the connection is lost") })
 

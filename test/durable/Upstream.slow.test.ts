@@ -23,7 +23,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Socket } from "node:net"
 import { vi } from "vitest"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import * as Postgres from "../sql/postgres.ts"
 import { onServer } from "../sql/suites.ts"
 

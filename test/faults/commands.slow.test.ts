@@ -7,9 +7,9 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
-import * as Vendors from "../../src/cli/Vendors.ts"
+import * as Vendors from "../../src/cli/agent/Vendors.ts"
 import { presets } from "../../src/providers/presets.ts"
-import { Random } from "../chaos/Random.ts"
+import { Random } from "../../harness/chaos/Random.ts"
 import * as Workspace from "../tools/workspace.ts"
 
 /** Names that a program could take for its options, or a shell for more than a name. */

@@ -6,7 +6,7 @@ import { type Layer, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
 import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
-import { named, unnamed } from "../differential/streams/Fixture.ts"
+import { named, unnamed } from "../../harness/differential/streams/Fixture.ts"
 
 /** `id`: as it stands in the answer; without one there is no such member. */
 export interface Call {

@@ -4,7 +4,7 @@ import { Deferred, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Agent, Approval, Message, Tool, ToolRegistry } from "effect-agent"
-import { AgentMcpServer } from "effect-agent/mcp-server"
+import { AgentMcpServer } from "effect-agent/mcp"
 import { ScriptedProvider } from "effect-agent/testing"
 import { connected, type Mode } from "./serving.ts"
 

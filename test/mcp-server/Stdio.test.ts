@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Queue, Sink, Stdio, Stream } from "effect"
 import { Tool, ToolRegistry } from "effect-agent"
-import { AgentMcpServer } from "effect-agent/mcp-server"
+import { AgentMcpServer } from "effect-agent/mcp"
 
 const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
 

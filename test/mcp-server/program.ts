@@ -3,7 +3,7 @@ import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node
 import { Effect, Layer, Logger, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { Agent, Message, Tool, ToolRegistry } from "effect-agent"
-import { AgentMcpServer } from "effect-agent/mcp-server"
+import { AgentMcpServer } from "effect-agent/mcp"
 import { ScriptedProvider } from "effect-agent/testing"
 import { createServer } from "node:http"
 

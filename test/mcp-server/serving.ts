@@ -5,7 +5,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { Effect, Layer, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { ToolRegistry } from "effect-agent"
-import { AgentMcpServer } from "effect-agent/mcp-server"
+import { AgentMcpServer } from "effect-agent/mcp"
 
 export interface Connected {
   readonly client: Client

@@ -2,16 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
+import { publicModules, subpathOf } from "../../scripts/publicModules.ts"
 import * as Published from "../faults/published.ts"
 import * as Project from "./project.ts"
 import * as Surface from "./surface.mjs"
 
-const { repo } = Published
 const home = Project.folder("consumer")
-const manifest: { readonly exports: Record<string, unknown> } = Published.jsonIn(join(repo, "package.json"))
-const subpaths = Object.keys(manifest.exports)
-  .filter((subpath) => subpath !== "./package.json")
-  .map((subpath) => `effect-agent${subpath.slice(1)}`)
+const subpaths = publicModules.map((module) => `effect-agent${subpathOf(module).slice(1)}`)
 
 /** An application whose agent has so many tools, each with its own params, success, failure and service. */
 const withTools = (count: number): string => {

@@ -4,7 +4,7 @@ import { FetchHttpClient } from "effect/http"
 import { Message, ModelEvent, Provider } from "effect-agent"
 import { VertexAi } from "effect-agent/providers"
 import { GoogleAuth, UserRefreshClient } from "google-auth-library"
-import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropic/protocol.ts"
 import { asked } from "./asked.ts"
 import { events, refuse, serve, stream } from "./server.ts"
 

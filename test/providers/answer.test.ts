@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ProviderError } from "effect-agent"
 import { answerOf } from "./reader.ts"
-import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
-import { common } from "../../src/providers/openAiChat/compat.ts"
-import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
-import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropic/protocol.ts"
+import { common } from "../../src/providers/internal/openAiChat/compat.ts"
+import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 
 const nested = (levels: number, inner = "") => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`
 

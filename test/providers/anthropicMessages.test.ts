@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
-import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropic/protocol.ts"
 import { readerOf } from "./reader.ts"
 import { events as sse } from "./server.ts"
 import { questionOf } from "./asked.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
-import { encoder as messagesEncoder } from "../../src/providers/anthropic/request.ts"
+import { encoder as messagesEncoder } from "../../src/providers/internal/anthropic/request.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 import { asked as askedOf } from "./asked.ts"
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
 import { Framing, ReplyWriter } from "effect-agent/providers"
-import { bedrockConverse } from "../../src/providers/bedrock/protocol.ts"
+import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.ts"
 import { Answer } from "../../src/providers/internal/answer.ts"
-import { fixtures } from "../differential/streams/bedrock.ts"
+import { fixtures } from "../../harness/differential/streams/bedrock.ts"
 import * as Wire from "./bedrock.ts"
 
 const protocol = bedrockConverse("amazon-bedrock")

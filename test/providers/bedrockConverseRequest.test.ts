@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
-import { bedrockConverse } from "../../src/providers/bedrock/protocol.ts"
+import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.ts"
 import { structuredOutput } from "../../src/providers/internal/capability.ts"
 import type { Server } from "../../src/providers/internal/adjust.ts"
-import { vendorAtBedrock } from "../../src/providers/models/ids.ts"
+import { vendorAtBedrock } from "../../src/providers/internal/models/ids.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 import { questionOf } from "./asked.ts"
 

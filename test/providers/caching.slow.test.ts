@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { Message, type Provider, type RunOptions } from "effect-agent"
-import { encoder as messagesEncoder } from "../../src/providers/anthropic/request.ts"
-import { encoder as converseEncoder } from "../../src/providers/bedrock/request.ts"
+import { encoder as messagesEncoder } from "../../src/providers/internal/anthropic/request.ts"
+import { encoder as converseEncoder } from "../../src/providers/internal/bedrock/request.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 import { asked } from "./asked.ts"
 

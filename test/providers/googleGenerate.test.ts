@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
 import { questionOf } from "./asked.ts"
 import { answerOf } from "./reader.ts"
-import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
+import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
 
 const protocol = googleGenerate("google")
 const server = { id: "google", endpoint: "generateContent", vendor: "google" } as const

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { Message, type Provider, type RunOptions } from "effect-agent"
-import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
-import { encoder as googleEncoder } from "../../src/providers/gemini/request.ts"
+import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
+import { encoder as googleEncoder } from "../../src/providers/internal/gemini/request.ts"
 import { asked } from "./asked.ts"
 
 type Request = Partial<Provider.ModelRequest>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
 import { StreamTruncated } from "../../src/ProviderError.ts"
-import * as Api from "../conformance/Api.ts"
+import * as Api from "../../harness/conformance/Api.ts"
 
 const data = (...events: ReadonlyArray<unknown>) =>
   events.map((event) => `data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`).join("")

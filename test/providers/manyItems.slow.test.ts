@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { answerOf } from "./reader.ts"
-import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
-import { common } from "../../src/providers/openAiChat/compat.ts"
-import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
-import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
-import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropic/protocol.ts"
+import { common } from "../../src/providers/internal/openAiChat/compat.ts"
+import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
+import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
 import type { Protocol } from "../../src/providers/Protocol.ts"
 
 /** How a server makes an answer large, one event at a time. */

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { type ModelEvent, type ProviderError } from "effect-agent"
 import { ReplyWriter } from "effect-agent/providers"
-import { common } from "../../src/providers/openAiChat/compat.ts"
-import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
+import { common } from "../../src/providers/internal/openAiChat/compat.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 
 const protocol = openAiChat("acme", common)

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { Message, type Provider } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
-import { common, type Compat, thinkingOf } from "../../src/providers/openAiChat/compat.ts"
-import { encoder as chatEncoder } from "../../src/providers/openAiChat/request.ts"
+import { common, type Compat, thinkingOf } from "../../src/providers/internal/openAiChat/compat.ts"
+import { encoder as chatEncoder } from "../../src/providers/internal/openAiChat/request.ts"
 import { asked } from "./asked.ts"
 
 const { presets } = OpenAiCompatible

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message } from "effect-agent"
-import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
+import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
 import { readerOf } from "./reader.ts"
 import { events as sse } from "./server.ts"
 

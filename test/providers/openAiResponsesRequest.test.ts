@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
-import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
-import { encoder as responsesEncoder } from "../../src/providers/openAiResponses/request.ts"
+import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
+import { encoder as responsesEncoder } from "../../src/providers/internal/openAiResponses/request.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 import { asked as askedOf, questionOf } from "./asked.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { ReplyWriter } from "effect-agent/providers"
 import type { Provider, RunOptions } from "effect-agent"
-import type { Endpoint } from "../../src/providers/models/rule.ts"
+import type { Endpoint } from "../../src/providers/internal/models/rule.ts"
 import { questionOf } from "./asked.ts"
 
 type Json = Schema.Json

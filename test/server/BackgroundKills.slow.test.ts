@@ -4,7 +4,7 @@ import { Effect, Layer, Schema } from "effect"
 import { Agent, Message, Tool, Transcript } from "effect-agent"
 import { Agents } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
-import * as LogLine from "../../src/server/LogLine.ts"
+import * as LogLine from "../../src/runs/internal/LogLine.ts"
 import { live } from "./continuing.ts"
 import { disk as makeDisk, type Disk, World } from "./killing.ts"
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type AgentEvent, Message, Usage } from "effect-agent"
-import { Completion } from "../../src/server/Completion.ts"
-import { LogProgress } from "../../src/server/LogProgress.ts"
-import { spliced } from "../../src/server/Splice.ts"
+import { Completion } from "../../src/runs/internal/Completion.ts"
+import { LogProgress } from "../../src/runs/internal/LogProgress.ts"
+import { spliced } from "../../src/runs/internal/Splice.ts"
 
 const of = (seq: number, timestamp: number, turn?: number) => ({
   runId: "r",

@@ -4,8 +4,8 @@ import { RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as Ending from "../../src/server/Ending.ts"
-import * as LogLine from "../../src/server/LogLine.ts"
+import * as Ending from "../../src/runs/internal/Ending.ts"
+import * as LogLine from "../../src/runs/internal/LogLine.ts"
 import { layer } from "./host.ts"
 
 const of = (runId: string, seq: number, timestamp: number) => ({ runId, seq, timestamp })

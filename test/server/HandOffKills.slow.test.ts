@@ -4,7 +4,7 @@ import { Agent, type AgentEvent, type Message, Transcript } from "effect-agent"
 import { Compaction } from "effect-agent/context"
 import { Agents, type Runs } from "effect-agent/server"
 import { ScriptedProvider, Step } from "effect-agent/testing"
-import { Random } from "../chaos/Random.ts"
+import { Random } from "../../harness/chaos/Random.ts"
 import { killed, shape } from "./continuing.ts"
 import { disk, type World } from "./killing.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { RunLogStore } from "effect-agent/server"
-import * as Health from "../../src/server/Health.ts"
+import * as Health from "../../src/runs/Health.ts"
 
 describe("the probe of a store", () => {
   it.effect("touches no session, whatever its id is, and leaves nothing", () =>

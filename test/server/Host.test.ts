@@ -5,7 +5,7 @@ import { Agent, Approval } from "effect-agent"
 import { Agents, RunLogStore } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
-import * as LiveRuns from "../../src/server/LiveRuns.ts"
+import * as LiveRuns from "../../src/runs/LiveRuns.ts"
 import { placesOf, stores } from "./host.ts"
 import { gated } from "./runsContract.ts"
 

@@ -6,7 +6,7 @@ import { Agents, RunLogStore, type Runs } from "effect-agent/server"
 import type { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
-import * as LiveRuns from "../../src/server/LiveRuns.ts"
+import * as LiveRuns from "../../src/runs/LiveRuns.ts"
 import { tagsOf } from "./host.ts"
 import { disk as makeDisk, type Disk, Life, storesOf } from "./killing.ts"
 

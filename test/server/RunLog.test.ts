@@ -3,9 +3,9 @@ import { Effect, Fiber, Stream } from "effect"
 import type { AgentEvent, ModelEvent } from "effect-agent"
 import { Message, Usage } from "effect-agent"
 import { TestClock } from "effect/testing"
-import * as LogLine from "../../src/server/LogLine.ts"
-import { Pace } from "../../src/server/Pace.ts"
-import { RunLog } from "../../src/server/RunLog.ts"
+import * as LogLine from "../../src/runs/internal/LogLine.ts"
+import { Pace } from "../../src/runs/Pace.ts"
+import { RunLog } from "../../src/runs/internal/RunLog.ts"
 
 let seq = 0
 const base = () => ({ runId: "r", seq: ++seq, timestamp: 0 })

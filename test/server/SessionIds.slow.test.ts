@@ -8,7 +8,7 @@ import {
   type SessionStore,
   SqlSessionStore
 } from "effect-agent/sessions"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { ScriptedProvider } from "effect-agent/testing"
 import { framesOf, send, serve } from "./http.ts"
 

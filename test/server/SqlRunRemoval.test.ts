@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, References } from "effect"
 import { RunLogStore, SqlRunLogStore } from "effect-agent/server"
 import { SqlSessionStore } from "effect-agent/sessions"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { SqlClient, SqlError, Statement } from "effect/sql"
 
 const stores = SqlRunLogStore.layer({ patience: "1 minute" }).pipe(

@@ -4,7 +4,7 @@ import { Effect, Layer, Scope } from "effect"
 import { Agent, Approval } from "effect-agent"
 import { Agents, RunLogStore, Runs } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
-import * as LiveRuns from "../../src/server/LiveRuns.ts"
+import * as LiveRuns from "../../src/runs/LiveRuns.ts"
 import { disk as makeDisk, type Disk, Life, storesOf } from "./killing.ts"
 import { gated } from "./runsContract.ts"
 

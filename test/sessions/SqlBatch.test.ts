@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr, Effect, Exit, Fiber, Latch } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { connect } from "../sql/databases.ts"
-import * as SqlBatch from "../../src/sessions/SqlBatch.ts"
+import * as SqlBatch from "../../src/sql/SqlBatch.ts"
 
 const refused = new SqlError.SqlError({
   reason: new SqlError.ConstraintError({ cause: new Error("refused"), message: "refused" })

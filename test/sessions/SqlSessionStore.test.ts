@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { type SessionStorage, SqlSessionStore } from "effect-agent/sessions"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { connect, sqlite } from "../sql/databases.ts"
 
 const database = Effect.flatMap(sqlite, connect)

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { Message } from "effect-agent"
 import { SessionEntry, type SessionStore } from "effect-agent/sessions"
 import { readFileSync, writeFileSync } from "node:fs"
-import { Random } from "../chaos/Random.ts"
+import { Random } from "../../harness/chaos/Random.ts"
 import { fileIn, folder, storeIn } from "./folders.ts"
 import { exchange, said } from "./records.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Struct } from "effect"
 import { Message, RunOptions, Session } from "effect-agent"
 import { MemorySessionStore, type SessionStorage, SessionStore } from "effect-agent/sessions"
-import { Random } from "../chaos/Random.ts"
+import { Random } from "../../harness/chaos/Random.ts"
 import { runEnd, runStart, said } from "./records.ts"
 
 type Restored = Session.Restored

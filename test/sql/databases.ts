@@ -4,7 +4,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { type Context, Effect, Layer, Redacted, type Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { NodeSqlite } from "effect-agent/sql"
+import * as NodeSqlite from "effect-agent/node/NodeSqlite"
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -5,7 +5,7 @@ import { ScriptedProvider } from "effect-agent/testing"
 import { ToolSearch } from "effect-agent/tool-search"
 import * as Invariants from "../behaviour/invariants.ts"
 import { outcomes, play, range, reasonOf, resultTexts, say } from "../behaviour/play.ts"
-import * as Ranking from "../../src/tool-search/Ranking.ts"
+import * as Ranking from "../../src/tool-search/internal/Ranking.ts"
 
 const done = ScriptedProvider.text("done")
 const call = ScriptedProvider.toolCall

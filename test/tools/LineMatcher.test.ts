@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import * as LineMatcher from "../../src/tools/LineMatcher.ts"
+import * as LineMatcher from "../../src/tools/internal/LineMatcher.ts"
 import * as Paced from "../../src/tools/Paced.ts"
 import { longest, tries, whole } from "./stretch.ts"
 

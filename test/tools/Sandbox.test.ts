@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import { Sandbox, ShellTool } from "effect-agent/tools"
-import * as Bubblewrap from "../../src/tools/Bubblewrap.ts"
-import * as SandboxLimits from "../../src/tools/SandboxLimits.ts"
-import * as Seatbelt from "../../src/tools/Seatbelt.ts"
+import * as Bubblewrap from "../../src/tools/internal/Bubblewrap.ts"
+import * as SandboxLimits from "../../src/tools/internal/SandboxLimits.ts"
+import * as Seatbelt from "../../src/tools/internal/Seatbelt.ts"
 
 const limits: SandboxLimits.Limits = {
   root: "/home/me/.claude/w",

@@ -5,7 +5,7 @@ import { Agents, LiveRuns, RunLogStore, Runs, Server, UiRoutes } from "effect-ag
 import { MemorySessionStore } from "effect-agent/sessions"
 import type { ScriptedProvider } from "effect-agent/testing"
 import { HttpRouter } from "effect/http"
-import * as PlainFailures from "../../src/server/PlainFailures.ts"
+import * as PlainFailures from "../../src/server/internal/PlainFailures.ts"
 import { listen, serve } from "./http.ts"
 import * as Scripted from "./scripted.ts"
 

@@ -1,7 +1,7 @@
 /** Names of betas, which the application gives among the members of the body, as the vendor takes them. */
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest } from "../../ProviderError.ts"
-import type { Endpoint } from "../models/rule.ts"
+import type { Endpoint } from "./models/rule.ts"
 import * as Json from "./json.ts"
 import { merge, type Question } from "./question.ts"
 import { apis } from "./support.ts"

@@ -2,10 +2,10 @@
 import type { ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ModelNotSupported } from "../../ProviderError.ts"
-import * as Family from "../bedrock/family.ts"
+import * as Family from "./bedrock/family.ts"
 import * as Models from "../Models.ts"
-import { generation } from "../gemini/generation.ts"
-import type { Endpoint, Rule } from "../models/rule.ts"
+import { generation } from "./gemini/generation.ts"
+import type { Endpoint, Rule } from "./models/rule.ts"
 import * as ToolSearch from "./toolSearch.ts"
 
 /** A server, and whether it promises to answer by an output schema, which only Chat Completions leaves open. */

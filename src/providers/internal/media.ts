@@ -4,7 +4,7 @@
  */
 import { memoize } from "effect/Function"
 import * as DataUrl from "./dataUrl.ts"
-import * as Family from "../bedrock/family.ts"
+import * as Family from "./bedrock/family.ts"
 import * as ImageFile from "../../media/ImageFile.ts"
 import type { ModelMessage } from "../../Message.ts"
 import type { Adjustment } from "../../ModelEvent.ts"
@@ -12,7 +12,7 @@ import * as Models from "../Models.ts"
 import type { Protocol } from "../Protocol.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import * as Recovery from "../../internal/recovery.ts"
-import type { Endpoint, Rule } from "../models/rule.ts"
+import type { Endpoint, Rule } from "./models/rule.ts"
 
 export interface Server extends Models.Served {
   readonly endpoint?: Endpoint | undefined

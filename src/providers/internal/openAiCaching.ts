@@ -1,6 +1,6 @@
 /** The fields of OpenAI's APIs for the cache of prompts. */
 import type { ModelOptions } from "../../RunOptions.ts"
-import type { Rule as ModelRule } from "../models/rule.ts"
+import type { Rule as ModelRule } from "./models/rule.ts"
 import { fit, type Rule } from "./callId.ts"
 import type * as Json from "./json.ts"
 

@@ -1,9 +1,9 @@
 /** Leaves out the options of blocks and tools that a server does not have, and reports them. */
 import { memoize } from "effect/Function"
-import { generation } from "../gemini/generation.ts"
+import { generation } from "./gemini/generation.ts"
 import type { ImageDetail } from "../../Message.ts"
 import type * as Models from "../Models.ts"
-import type { Endpoint } from "../models/rule.ts"
+import type { Endpoint } from "./models/rule.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Changes } from "./changes.ts"
 import { apis, type PartOption } from "./support.ts"

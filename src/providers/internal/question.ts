@@ -8,7 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
-import type { Rule } from "../models/rule.ts"
+import type { Rule } from "./models/rule.ts"
 
 /**
  * A request in the form that a protocol encodes.

@@ -1,5 +1,5 @@
 /** The options that the API of a server has no field for. A provider leaves them out and reports them. */
-import type { Endpoint } from "../models/rule.ts"
+import type { Endpoint } from "./models/rule.ts"
 import type { Changes } from "./changes.ts"
 import { isClosed } from "./openAiSchema.ts"
 import type { Question } from "./question.ts"

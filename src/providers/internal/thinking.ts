@@ -1,7 +1,7 @@
 /** Converts a thinking level to the members of the body that a model accepts. */
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
-import type { Endpoint, Thinking, Word } from "../models/rule.ts"
+import type { Endpoint, Thinking, Word } from "./models/rule.ts"
 
 /** The levels besides `off`, ascending. */
 const ladder = ["minimal", "low", "medium", "high", "xhigh", "max"] as const

@@ -4,7 +4,7 @@ import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import * as Address from "./address.ts"
 import * as Models from "../Models.ts"
 import type { Changes } from "./changes.ts"
-import type { Endpoint, Rule } from "../models/rule.ts"
+import type { Endpoint, Rule } from "./models/rule.ts"
 import { apis } from "./support.ts"
 
 /** A server, and whether it lets models search for tools. */

@@ -1,0 +1,190 @@
+/** The outcome of a run, folded from its events: the answer, the exit code, and the remark. */
+import type { AgentEvent, OfTag, RunStatus } from "../../AgentEvent.ts"
+import type * as Schema from "effect/Schema"
+import type { EventError } from "../../internal/failureReason.ts"
+import type { Assistant } from "../../Message.ts"
+import type { Refusal } from "../../ModelEvent.ts"
+import { textOf } from "../../Message.ts"
+import * as ExitCode from "../ExitCode.ts"
+import * as Failure from "../Failure.ts"
+import * as Inert from "../terminal/Inert.ts"
+import type { Pasted } from "../terminal/Pasted.ts"
+
+/** A tool call. */
+export interface Call {
+  readonly toolName: string
+  readonly params: unknown
+}
+
+export interface Outcome {
+  /** The last answer of the model. */
+  readonly last: Assistant | undefined
+  /** Why the model refused to answer, by its last call. */
+  readonly refusal: Refusal | undefined
+  /** The params of the calls that have started, by their ids. */
+  readonly started: ReadonlyMap<string, unknown>
+  /** The calls that were refused. */
+  readonly refused: ReadonlyArray<Call>
+  /** `undefined` while the run continues. */
+  readonly status: RunStatus | undefined
+  readonly error: EventError | undefined
+  /** The typed output, if the run gave one. */
+  readonly output: { readonly value: Schema.Json } | undefined
+  /** The questions of the model. */
+  readonly questions: ReadonlyArray<Pick<OfTag<"QuestionAsked">, "question" | "questionId">>
+  /** The ids of the calls that need an approval. */
+  readonly approvals: ReadonlyArray<string>
+  readonly end: OfTag<"RunEnd"> | undefined
+}
+
+export const initial: Outcome = {
+  last: undefined,
+  refusal: undefined,
+  started: new Map(),
+  refused: [],
+  status: undefined,
+  error: undefined,
+  output: undefined,
+  questions: [],
+  approvals: [],
+  end: undefined
+}
+
+export const fold = (outcome: Outcome, event: AgentEvent): Outcome =>
+  event.path === undefined ? ofRun(outcome, event) : ofCalls(outcome, event)
+
+/** Folds an event of the run itself. */
+const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
+  switch (event._tag) {
+    case "MessageEnd":
+      return event.message.role === "assistant" ? { ...outcome, last: event.message } : outcome
+    case "ModelCallEnd":
+      return { ...outcome, refusal: event.refusal }
+    case "Output":
+      return { ...outcome, output: { value: event.value } }
+    case "QuestionAsked":
+      return { ...outcome, questions: [...outcome.questions, event] }
+    case "ApprovalRequested":
+      return { ...outcome, approvals: [...outcome.approvals, event.approvalId] }
+    case "RunEnd":
+      return { ...outcome, status: event.status, error: event.error, end: event }
+    default:
+      return ofCalls(outcome, event)
+  }
+}
+
+/** Folds an event of a tool call, of the run or of a run that a tool started. */
+const ofCalls = (outcome: Outcome, event: AgentEvent): Outcome => {
+  switch (event._tag) {
+    case "ToolExecutionStart":
+      return { ...outcome, started: new Map(outcome.started).set(event.toolCallId, event.params) }
+    case "ToolExecutionEnd":
+      return event.outcome === "rejected" || event.outcome === "blocked"
+        ? { ...outcome, refused: [...outcome.refused, callOf(outcome, event)] }
+        : outcome
+    default:
+      return outcome
+  }
+}
+
+const callOf = ({ started }: Outcome, { toolCallId, toolName }: OfTag<"ToolExecutionEnd">): Call => ({
+  toolName,
+  params: started.get(toolCallId)
+})
+
+/** The typed output as JSON, else the text of the last answer; `undefined` if it is empty. */
+export const answerOf = ({ last, output }: Outcome): string | undefined => {
+  if (output !== undefined) return JSON.stringify(output.value)
+  const text = last === undefined ? "" : textOf(last).trim()
+  return text === "" ? undefined : text
+}
+
+export interface Verdict {
+  readonly code: number
+  /** The explanation of a run without an answer. */
+  readonly remark?: string
+  /** The commands that answer and continue a suspended run. */
+  readonly lines?: ReadonlyArray<string>
+}
+
+/** The advice of a verdict. */
+export interface Advice {
+  /** How to permit refused tools. Default: no advice. */
+  readonly advise?: (refused: ReadonlyArray<Call>) => string
+  /** The commands that answer and continue a suspended run. Default: none are named. */
+  readonly commands?: Pasted
+}
+
+/** The exit code and the remark of a run. */
+export const verdict = (outcome: Outcome, advice: Advice): Verdict => {
+  switch (outcome.status) {
+    case "completed":
+    case "stopped":
+    case "terminated":
+      return ofAnswer(outcome, advice)
+    case "incomplete":
+      return { code: ExitCode.limit, remark: "Stopped at a limit. The answer may be incomplete." }
+    case "suspended":
+      return { code: ExitCode.suspended, ...ofResume(outcome, advice) }
+    case "cancelled":
+    case undefined:
+      return { code: ExitCode.failed, remark: "Cancelled." }
+    case "failed":
+      return ofError(outcome.error)
+  }
+}
+
+const ofResume = ({ approvals, end, questions }: Outcome, { commands }: Advice): Omit<Verdict, "code"> => {
+  const { runId, sessionId } = end?.resume ?? {}
+  if (runId === undefined || sessionId === undefined)
+    return { remark: "Suspended: the run waits for a person, and no session keeps it." }
+  const asked = questions
+    .map(({ question }) => ` The model asks: ${JSON.stringify(Inert.line(question, 160))}`)
+    .join("")
+  const remark = `Suspended: session ${sessionId}, run ${runId}.${asked}`
+  if (commands === undefined) return { remark }
+  const isOne = approvals.length + questions.length < 2
+  const idOf = (id: string) => (isOne ? [] : [id])
+  const approving = (id: string) => commands.approve(runId, ...idOf(id), "--yes")
+  const lines = [
+    ...(approvals.length === 0 && questions.length === 0 ? [""] : approvals).map(approving),
+    ...questions.map(({ questionId }) => commands.approve(runId, ...idOf(questionId), "--answer", "TEXT"))
+  ]
+  const no = approvals.length === 0 && questions.length > 0 ? "" : ", with --yes or --no,"
+  return { remark: `${remark} Answer${no} and continue:`, lines: [...lines, commands.resume(sessionId)] }
+}
+
+const ofAnswer = (outcome: Outcome, { advise = () => "" }: Advice): Verdict => {
+  const { last, refused, status } = outcome
+  if (last?.stopReason === "length") {
+    return {
+      code: ExitCode.failed,
+      remark: "The answer was cut: the model reached its limit of output tokens."
+    }
+  }
+  if (last?.stopReason === "contentFilter") {
+    return { code: ExitCode.failed, remark: "The answer was cut by the provider's content filter." }
+  }
+  if (last?.stopReason === "refusal") return { code: ExitCode.refused, ...ofRefusal(outcome.refusal) }
+  if (answerOf(outcome) !== undefined || status === "terminated") return { code: ExitCode.answered }
+  const names = new Set(refused.map(({ toolName }) => toolName))
+  return refused.length > 0
+    ? { code: ExitCode.refused, remark: `Refused: ${[...names].join(", ")}. ${advise(refused)}` }
+    : { code: ExitCode.failed, remark: "The model gave no answer. Ask again, or change the prompt." }
+}
+
+const ofRefusal = ({ category, explanation, recommendedModel }: Refusal = {}): Pick<Verdict, "remark"> => {
+  const details = [
+    ...(category === undefined ? [] : [`Its policy: ${category}.`]),
+    ...(explanation === undefined ? [] : [explanation]),
+    ...(recommendedModel === undefined ? [] : [`Its vendor recommends the model ${recommendedModel}.`])
+  ]
+  return details.length === 0
+    ? {}
+    : { remark: Inert.line(["The model refused to answer.", ...details].join(" ")) }
+}
+
+const ofError = (error: EventError | undefined): Verdict => ({
+  code: error?._tag === "LimitExceeded" ? ExitCode.limit : ExitCode.failed,
+  remark: error === undefined ? "The run failed." : Failure.explain(error)
+})

@@ -1,0 +1,106 @@
+/** The session of a run: a new one, or the one that `--continue`, `--resume` or `--fork` name. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Session } from "../../Session.ts"
+import type { Contents, Summary } from "../../sessions/SessionStore.ts"
+import { UsageError } from "../ExitCode.ts"
+import * as Inert from "../terminal/Inert.ts"
+import { Keyboard } from "../terminal/Keyboard.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import { Screen } from "../terminal/Screen.ts"
+import * as SessionId from "./SessionId.ts"
+import * as SessionPlace from "./SessionPlace.ts"
+import type { Settings } from "../settings/Settings.ts"
+import type { File } from "../settings/Source.ts"
+
+/** The settings that choose the session. */
+type Options = SessionPlace.Place & Pick<Settings, "continue" | "fork" | "name" | "noSession" | "resume">
+
+/** A session, and the store of its large tool results. */
+export interface Opened {
+  readonly session: Session
+  readonly artifacts: SessionPlace.Sessions["artifacts"]
+}
+
+/** A session as it was before the run, and its folder and model as settings. */
+interface Chosen {
+  readonly sessionId: string
+  readonly file: File
+}
+
+const ofSession = "--continue, --resume, --fork and --no-session exclude one another: give one of them."
+
+/** The session that the settings name, `undefined` for a new one. Fails with `UsageError` if there is no such session. */
+export const find = Effect.fnUntraced(function* (options: Options) {
+  const { fork, noSession, resume } = options
+  const chosen = [options.continue, Option.isSome(resume), Option.isSome(fork), noSession]
+  if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: ofSession })
+  if (noSession || !chosen.includes(true)) return undefined
+  const { listed, store } = yield* SessionPlace.at(options)
+  const newest = (limit: number) => Effect.map(store.list({ ...listed, limit }), ({ items }) => items)
+  const named = Option.getOrUndefined(Option.orElse(resume, () => fork))
+  const id =
+    named === undefined
+      ? (yield* newest(1))[0]?.sessionId
+      : named === ""
+        ? (yield* pick(yield* newest(maxListed))).sessionId
+        : named
+  if (id === undefined)
+    return yield* new UsageError({ detail: "There is no session of this folder to continue." })
+  return chosenOf(yield* SessionId.use(store, id, store.read))
+}, Effect.scoped)
+
+const chosenOf = ({ entries, session: { cwd, sessionId }, view }: Contents): Chosen => {
+  const begun = entries.findLast(
+    (entry) => entry.type === "run" && entry.phase === "start" && entry.model !== ""
+  )
+  const model = view.options.model ?? (begun?.type === "run" ? begun.model : "")
+  const members = {
+    ...(cwd === "" ? {} : { cwd }),
+    // An application names models in its own way.
+    ...(ModelChoice.isKnown(model) ? { model } : {})
+  }
+  return { sessionId, file: { path: "the session", members, isTrusted: true } }
+}
+
+/** The most sessions to pick from. */
+const maxListed = 20
+
+/** The session that the person at the terminal picks. Fails with `UsageError` if none can, or wants to. */
+const pick = Effect.fnUntraced(function* (sessions: ReadonlyArray<Summary>) {
+  const { err, isInteractive } = yield* Screen
+  const keyboard = yield* Keyboard
+  if (sessions.length === 0)
+    return yield* new UsageError({ detail: "There is no session of this folder to continue." })
+  if (!isInteractive)
+    return yield* new UsageError({
+      detail: "Give the id of a session, or its beginning: effect-agent sessions lists them."
+    })
+  const lines = sessions.map(
+    (session, index) =>
+      `${String(index + 1).padStart(2)}  ${timeOf(session)}  ${Inert.line(session.title, 80)}\n`
+  )
+  yield* err(`${lines.join("")}Number of the session: `)
+  const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
+  const picked = sessions[Number(typed?.trim() || NaN) - 1]
+  return picked ?? (yield* new UsageError({ detail: "That is no number of the list." }))
+})
+
+/** The time of the last entry, in UTC. */
+export const timeOf = ({ modified }: Summary): string =>
+  new Date(modified).toISOString().slice(0, 19).replace("T", " ")
+
+/** Opens the session for writing. */
+export const open = Effect.fnUntraced(function* (options: Options) {
+  const { artifacts, cwd, store } = yield* SessionPlace.at(options)
+  const { fork, name, resume } = options
+  const created = { cwd, ...Option.match(name, { onNone: () => ({}), onSome: (name) => ({ name }) }) }
+  const opening = Option.isSome(fork)
+    ? Effect.flatMap(store.fork(fork.value, created), store.open)
+    : Option.isSome(resume)
+      ? store.open(resume.value)
+      : store.create(created)
+  const session = yield* opening
+  if (Option.isSome(resume) && Option.isSome(name)) yield* session.rename(name.value)
+  return { session, artifacts } satisfies { readonly session: Session } & Pick<Opened, "artifacts">
+})

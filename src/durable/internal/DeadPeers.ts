@@ -1,0 +1,67 @@
+/**
+ * The workers whose process ended: each worker holds a connection to each other one, and asks for their sessions at once if the system
+ * refuses the next connection.
+ *
+ * Effect 4.1 checks the others in a singleton, at intervals. The cluster waits a whole lease if the worker that has the singleton is the
+ * one that ended.
+ */
+import type { RunnerAddress } from "effect/cluster/RunnerAddress"
+import { RunnerStorage } from "effect/cluster/RunnerStorage"
+import * as Effect from "effect/Effect"
+import * as FiberMap from "effect/FiberMap"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Schedule from "effect/Schedule"
+import type { SocketError } from "effect/socket/Socket"
+import { PeerSockets } from "../PeerSockets.ts"
+
+const keyOf = ({ host, port }: RunnerAddress) => `${host}:${port}`
+
+/** Whether the system of the other host says that no process listens there. Silence and a lost network say nothing. */
+const isRefused = ({ reason }: SocketError): boolean =>
+  reason._tag === "SocketOpenError" &&
+  Predicate.hasProperty(reason.cause, "code") &&
+  reason.cause.code === "ECONNREFUSED"
+
+const make = (self: RunnerAddress) =>
+  Effect.gen(function* () {
+    const storage = yield* RunnerStorage
+    const sockets = yield* PeerSockets
+    const watches = yield* FiberMap.make<string>()
+    /** Fails when the connection ends, or cannot be made. */
+    const connection = (address: RunnerAddress) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const socket = yield* sockets.to(address)
+          const { pull } = yield* socket.reader
+          return yield* Effect.forever(pull)
+        })
+      )
+    /** Succeeds when the system has refused two connections in a row: a process that starts listens before it is registered. */
+    const gone = (address: RunnerAddress) =>
+      Effect.gen(function* () {
+        let refused = 0
+        while (refused < 2) {
+          const error = yield* Effect.flip(connection(address))
+          refused = isRefused(error) ? refused + 1 : 0
+          yield* Effect.sleep("50 millis")
+        }
+      })
+    const watch = (address: RunnerAddress) =>
+      Effect.flatMap(gone(address), () =>
+        Effect.logWarning(`The worker at ${keyOf(address)} is gone`).pipe(
+          Effect.andThen(Effect.ignore(storage.setRunnerHealth(address, false)))
+        )
+      )
+    return yield* Effect.flatMap(storage.getRunners, (runners) =>
+      Effect.forEach(
+        runners.filter(([{ address }, isHealthy]) => isHealthy && keyOf(address) !== keyOf(self)),
+        ([{ address }]) => FiberMap.run(watches, keyOf(address), watch(address), { onlyIfMissing: true }),
+        { discard: true }
+      )
+    ).pipe(Effect.ignore, Effect.repeat(Schedule.spaced("500 millis")))
+  })
+
+/** Watches the other workers of the cluster for the worker at an address. */
+export const layer = (self: RunnerAddress): Layer.Layer<never, never, RunnerStorage | PeerSockets> =>
+  Layer.effectDiscard(Effect.forkScoped(Effect.scoped(make(self))))

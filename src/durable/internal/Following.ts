@@ -1,0 +1,92 @@
+/**
+ * The entries of a run, for a watcher: over all workers that have the run one after another, each entry once and in order.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import * as History from "../../runs/History.ts"
+import type { Entry } from "../../runs/LogEntry.ts"
+import { Pace } from "../../runs/Pace.ts"
+import type { RunKey, RunLogError, Service as Logs } from "../../runs/RunLogStore.ts"
+import { WireEntry, type Sent } from "./WireEntry.ts"
+
+export type Page = ReadonlyArray<Entry>
+
+/** The times before a watcher looks for the next worker, from the last new entry on. */
+const pace = Schedule.toStepWithSleep(
+  Schedule.min([Schedule.exponential("50 millis", 2), Schedule.spaced("500 millis")])
+)
+
+/** A log that is complete has no other time. */
+const atOnce = () => new Pace({ flush: 0, heartbeat: "15 seconds" })
+
+/** The pages behind a position, from the store. */
+const stored = (logs: Logs, run: RunKey, after: number): Effect.Effect<Stream.Stream<Page>, RunLogError> =>
+  Effect.map(History.logOf(logs, run), ({ log }) => log.watch(after, atOnce()))
+
+/** The stored pages of a run that has ended; `undefined` if there is none behind the position. */
+export const ended = (
+  logs: Logs,
+  run: RunKey,
+  after: number
+): Effect.Effect<Stream.Stream<Page> | undefined, RunLogError> =>
+  Effect.map(History.logOf(logs, run), ({ log }) =>
+    log.hasAfter(after) ? log.watch(after, atOnce()) : undefined
+  )
+
+/** The end of the stream of a worker: another one has the session now, or will have it. */
+const lost = ({ runId, sessionId }: RunKey, cause: Cause.Cause<unknown>): Stream.Stream<never> => {
+  if (!Cause.hasDies(cause)) return Stream.empty
+  const logged = Effect.logWarning(`The worker of run ${runId} has failed`, cause)
+  return Stream.drain(Stream.fromEffect(Effect.annotateLogs(logged, { runId, sessionId })))
+}
+
+/** Whether an entry is the end of a run that stands in no other one. */
+const isEnd = (entry: Entry): boolean => entry.tag === "RunEnd" && entry.event?.path === undefined
+
+/** The pages of a run that has not ended. */
+export const live = <E>(
+  logs: Logs,
+  watch: (after: number) => Stream.Stream<ReadonlyArray<Sent>, E>,
+  run: RunKey,
+  after: number
+): Stream.Stream<Page> =>
+  Stream.suspend(() => {
+    let last = after
+    let pause: Effect.Success<typeof pace> | undefined
+    let isOver = false
+    /** A worker that took the run over sends again what this one has. */
+    const behind = (page: Page) => {
+      const fresh = page.filter(({ position }) => position > last)
+      last = fresh.at(-1)?.position ?? last
+      isOver ||= fresh.some(isEnd)
+      if (fresh.length > 0) pause = undefined
+      return fresh
+    }
+    const fromWorker = Stream.suspend(() => watch(last)).pipe(
+      Stream.map((page) => behind(page.map((entry) => new WireEntry(entry)))),
+      Stream.catchCause((cause) => lost(run, cause))
+    )
+    const paused = Effect.gen(function* () {
+      pause ??= yield* pace
+      yield* Effect.ignore(pause(undefined))
+    })
+    /** The stored pages of a run that is over; `undefined` for one that goes on, and while the store is away. */
+    const rest = logs.find(run.runId).pipe(
+      Effect.flatMap((found) =>
+        found === undefined || found.ended !== undefined ? stored(logs, run, last) : Effect.undefined
+      ),
+      // The store may refuse the end that the worker has shown.
+      Effect.map((over) => over ?? (isOver ? Stream.empty : undefined)),
+      Effect.orElseSucceed(() => undefined)
+    )
+    // The stream of a worker ends when the run is over or has shown its end, and when the worker ends or leaves the session.
+    return Stream.paginate(true, (isFirst: boolean) =>
+      Effect.map(isFirst ? Effect.undefined : Effect.andThen(paused, rest), (over) => [
+        [over ?? fromWorker],
+        over === undefined ? Option.some(false) : Option.none<boolean>()
+      ])
+    ).pipe(Stream.flatMap((pages) => pages))
+  })

@@ -1,0 +1,86 @@
+/**
+ * The gate of a worker: the most runs that work at a time. A run that waits for a person, or is paused, leaves its place to another one, and
+ * waits for a place before it works again.
+ */
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import type { AgentEvent } from "../../AgentEvent.ts"
+import type { Places } from "../../runs/ConversationHost.ts"
+import { Standstill } from "../../runs/Standstill.ts"
+
+interface Waiter {
+  readonly latch: Latch.Latch
+  users: number
+}
+
+export class Gate implements Places {
+  private free: number
+  /** The runs that have a place. */
+  private readonly placed = new Set<string>()
+  /** The runs that wait for one, in the order of arrival. */
+  private readonly queue = new Map<string, Waiter>()
+
+  constructor(size: number) {
+    this.free = size
+  }
+
+  get isFull(): boolean {
+    return this.free === 0
+  }
+
+  readonly reserve = (runId: string): boolean => {
+    if (this.placed.has(runId)) return true
+    if (this.isFull) return false
+    this.free--
+    this.placed.add(runId)
+    return true
+  }
+
+  readonly leave = (runId: string): void => {
+    if (!this.placed.delete(runId)) return
+    this.free++
+    for (const [next, { latch }] of this.queue) {
+      if (!this.reserve(next)) return
+      this.queue.delete(next)
+      latch.openUnsafe()
+    }
+  }
+
+  /** Waits for a place, unless the run has one. */
+  private enter(runId: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.reserve(runId)) return Effect.void
+      const waiter = this.queue.get(runId) ?? { latch: Latch.makeUnsafe(), users: 0 }
+      this.queue.set(runId, waiter)
+      waiter.users++
+      const left = Effect.sync(() => {
+        waiter.users--
+        if (waiter.users === 0 && this.queue.get(runId) === waiter) this.queue.delete(runId)
+      })
+      return Effect.onInterrupt(waiter.latch.await, () => left)
+    })
+  }
+
+  /** Runs an effect that drives a run, once the run has a place. */
+  readonly pass = <A, E, R>(runId: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.ensuring(
+      Effect.andThen(this.enter(runId), effect),
+      Effect.sync(() => this.leave(runId))
+    )
+
+  readonly attend = (): ((event: AgentEvent) => Effect.Effect<void>) => {
+    const standstill = new Standstill()
+    let runId = ""
+    return (event) => {
+      if (event._tag === "MessageDelta" || event._tag === "PartialValue") return Effect.void
+      standstill.add(event)
+      if (event.path === undefined) runId = event.runId
+      // The beginning of a run is shown while the run waits: it works from its next event on.
+      if (event.path === undefined && event._tag === "RunStart") return Effect.void
+      const isOver = event.path === undefined && event._tag === "RunEnd"
+      if (!isOver && !standstill.isWaiting) return this.enter(runId)
+      this.leave(runId)
+      return Effect.void
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The runs of a worker: those of the sessions that the cluster has given it.
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Payload from "../../api/Payload.ts"
+import type * as Problem from "../../api/Problem.ts"
+import type { RunKey } from "../../runs/RunLogStore.ts"
+import type * as Runs from "../../runs/Runs.ts"
+
+/**
+ * The functions of the runs of a worker, which `DurableRuns` itself uses.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Service {
+  /** The runs, as a server in one process has them. */
+  readonly runs: Runs.Service
+  /** Continues or begins a run that has not ended, and succeeds when it is over, or when the worker has left its session. Fails with `RunNotReady` for one that is parked. */
+  readonly adopt: (
+    run: RunKey
+  ) => Effect.Effect<
+    "over" | "left",
+    | Problem.SessionNotFound
+    | Problem.SessionLocked
+    | Problem.StorageUnavailable
+    | Problem.InvalidRequest
+    | Problem.RunNotFound
+    | Problem.RunNotReady
+  >
+  /** Lets go of a session: it takes no more writes, and its run stops without an end. */
+  readonly leave: (sessionId: string) => Effect.Effect<void>
+  /** The id of the run that a session has in this process. */
+  readonly active: (sessionId: string) => string | undefined
+  /** A run that has ended in this process, and whose end the store has refused so far. */
+  readonly owed: (runId: string) => Payload.Run | undefined
+  /** Whether tool calls of the run of a session go on in this process. */
+  readonly isCalling: (sessionId: string) => boolean
+  /** The ids of the messages of a session: those of each of its branches, and those that were put in its queues. */
+  readonly messageIds: (sessionId: string) => Effect.Effect<ReadonlySet<string>, Problem.StorageUnavailable>
+}
+
+/**
+ * The runs of a worker, which `DurableRuns.layer` drains where it is given them.
+ *
+ * **Example** (Looking for the run of a session in this process)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { DurableRuns } from "effect-agent/durable"
+ *
+ * export const isHere = (local: DurableRuns.LocalRunsService, sessionId: string) =>
+ *   Effect.sync(() => local.active(sessionId) !== undefined)
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class LocalRuns extends Context.Service<LocalRuns, Service>()("effect-agent/durable/LocalRuns") {}

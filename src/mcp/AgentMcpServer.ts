@@ -1,0 +1,350 @@
+/**
+ * An MCP server that offers the tools of a registry, and an agent as a tool, to the clients of other programs.
+ *
+ * @since 0.2.0
+ */
+import * as McpProtocol from "effect/ai/McpProtocol"
+import * as McpSchema from "effect/ai/McpSchema"
+import * as McpServer from "effect/ai/McpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as HttpRouter from "effect/http/HttpRouter"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { Stdio } from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import type { Agent } from "../Agent.ts"
+import { Approval } from "../Approval.ts"
+import type { ToolDefinition } from "../Provider.ts"
+import type * as Tool from "../Tool.ts"
+import { ToolRegistry } from "../ToolRegistry.ts"
+import * as AgentCalls from "./internal/ServedAgentCalls.ts"
+import * as Lines from "./internal/ServedLines.ts"
+import * as Progress from "./internal/ServedProgress.ts"
+import * as ToolCalls from "./internal/ServedToolCalls.ts"
+
+/**
+ * An agent that is a tool of the server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface AgentTool<out E, out R> {
+  /** The name of the tool. A tool of the registry with this name is left out. Default `"agent"`. */
+  readonly name?: string
+  /** The purpose of the tool, for the model of the client. Default: one sentence that it works on a task with its own tools. */
+  readonly description?: string
+  /** Makes the agent of one call, in the scope of that call. */
+  readonly make: Effect.Effect<Agent, E, R>
+}
+
+/**
+ * The tools of a server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options<out E = never, out R = never> {
+  /** The agent that is a tool beside those of the registry. Default: none. */
+  readonly agent?: AgentTool<E, R>
+}
+
+/**
+ * The options of a server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface ServerOptions<out E = never, out R = never> extends Options<E, R> {
+  /** The name of the server, which clients show. */
+  readonly name: string
+  /** The version of the server, which clients show. */
+  readonly version: string
+  /** Text on how to use the tools, for the model of the client. Default: none. */
+  readonly instructions?: string
+}
+
+/**
+ * The options of a server over HTTP.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface HttpOptions<out E = never, out R = never> extends ServerOptions<E, R> {
+  /** The path. Default `"/mcp"`. */
+  readonly path?: `/${string}`
+  /** The origins whose pages may call the server, such as `"https://example.com"`. Default: none. */
+  readonly origins?: ReadonlyArray<string>
+}
+
+const defaultDescription = "Works on a task with tools of its own, and returns its answer."
+
+/**
+ * Adds the tools of a `ToolRegistry`, and an agent, to the `McpServer` of Effect.
+ *
+ * **When to use**
+ *
+ * Use with a server that has resources, prompts or other tools of its own. `layerStdio` and `layerHttp` make a server that has these
+ * tools alone.
+ *
+ * **Details**
+ *
+ * - The list follows the registry: clients get `notifications/tools/list_changed`. Tools with a `question` are left out, as is a tool
+ *   whose `parameters` describe no object.
+ * - A tool with `effect: "pure"` has the hint `readOnlyHint`, and one that may run twice `idempotentHint`.
+ * - The policy `Approval` decides about each call of a tool of the registry. A call that needs approval gets it from a `Person`, and is
+ *   refused where the policy has none.
+ * - Failures, params that do not decode, time limits and refusals are results with `isError`, whose text says why. The time limit is
+ *   that of the tool, 30 seconds by default.
+ * - Images stay images. `details` are `structuredContent` where the text of the result is the JSON of them, as with a tool that has a
+ *   `success` schema. Other `details` are in `_meta`, under `effect-agent/details`.
+ * - Progress of a tool, and the text and the tool calls of the agent as they come, go to `notifications/progress` if the client wants to
+ *   know, and a heartbeat every 15 seconds.
+ * - A client that cancels a call interrupts the tool, or cancels the run of the agent.
+ * - The agent gets `{ prompt }`. Its last answer is the result; with `output` it is the output as JSON. A run that failed, was cancelled
+ *   or waits for a person is a result with `isError`.
+ *
+ * **Gotchas**
+ *
+ * The text of an answer that the agent's provider retracts has been sent as progress. The result is the last answer alone.
+ *
+ * **Example** (Adding tools to a server with other tools)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { McpProtocol, McpServer } from "effect/ai"
+ * import { ToolRegistry } from "effect-agent"
+ * import { AgentMcpServer } from "effect-agent/mcp"
+ * import { ReadTool } from "effect-agent/tools"
+ *
+ * const rules = McpServer.resource({ uri: "file://rules", name: "rules", content: Effect.succeed("Be kind.") })
+ *
+ * export const ServerLive = McpServer.layerStdio({
+ *   name: "files",
+ *   version: "1.0.0",
+ *   protocols: [McpProtocol.v2025_11_25],
+ *   registrations: Layer.mergeAll(rules, AgentMcpServer.layer())
+ * }).pipe(Layer.provide(ToolRegistry.layer(ReadTool.make({ root: "." }))))
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = <E = never, R = never>(
+  options: Options<E, R> = {}
+): Layer.Layer<never, never, McpServer.McpServer | ToolRegistry | Exclude<R, Scope.Scope>> =>
+  Layer.effectDiscard(register(options))
+
+const register = Effect.fnUntraced(function* <E, R>({ agent }: Options<E, R>) {
+  const server = yield* McpServer.McpServer
+  const registry = yield* ToolRegistry
+  const parts = { registry, policy: yield* Approval }
+  const reserved = agent === undefined ? undefined : (agent.name ?? "agent")
+  if (agent !== undefined) yield* addAgent(server, agent)
+  let offered: ReadonlyMap<string, Tool.Any> = new Map()
+  let last: ReadonlyArray<ToolDefinition> | undefined
+  const sync = Effect.fnUntraced(function* (definitions: ReadonlyArray<ToolDefinition>) {
+    if (definitions === last) return
+    last = definitions
+    const before = offered
+    const found = yield* Effect.forEach(definitions, ({ name }) => registry.get(name))
+    const tools = found.filter((tool) => tool !== undefined).filter(({ name }) => name !== reserved)
+    offered = new Map(tools.filter(isOfferable).map((tool) => [tool.name, tool]))
+    const isOffered = (name: string) => offered.has(name)
+    for (const tool of offered.values()) {
+      if (before.get(tool.name) !== tool) yield* addTool(server, parts, tool, isOffered)
+    }
+    if ([...before.keys()].some((name) => !offered.has(name)))
+      yield* server.notifications["notifications/tools/list_changed"]({})
+  })
+  yield* Effect.flatMap(registry.definitions, sync)
+  yield* Effect.forkScoped(Stream.runForEach(registry.changes, sync))
+})
+
+/** A client has no person who answers the question of a tool, and no params that are no object. */
+const isOfferable = ({ parameters, question }: Tool.Any): boolean =>
+  question === undefined && isToolJson(parameters)
+
+type Server = McpServer.McpServer["Service"]
+
+/** A server cannot forget a tool: `isOffered` hides it. */
+const addTool = Effect.fnUntraced(function* (
+  server: Server,
+  parts: Parameters<typeof ToolCalls.call>[0],
+  tool: Tool.Any,
+  isOffered: (name: string) => boolean
+) {
+  const { description, label, name, parameters } = tool
+  if (!isToolJson(parameters)) return
+  yield* server.addTool({
+    tool: new McpSchema.Tool({
+      name,
+      description,
+      inputSchema: parameters,
+      annotations: annotationsOf(tool),
+      ...(label === undefined ? {} : { title: label })
+    }),
+    annotations: Context.make(McpSchema.EnabledWhen, () => isOffered(name)),
+    handle: (params) => Progress.during(server, (progress) => ToolCalls.call(parts, name, params, progress))
+  })
+})
+
+const isToolJson = Schema.is(McpSchema.ToolJson)
+
+const annotationsOf = ({ effect = "once" }: Pick<Tool.Any, "effect">) =>
+  McpSchema.ToolAnnotations.make({
+    readOnlyHint: effect === "pure",
+    destructiveHint: effect !== "pure",
+    idempotentHint: effect !== "once"
+  })
+
+const addAgent = Effect.fnUntraced(function* <E, R>(
+  server: Server,
+  { description = defaultDescription, make, name = "agent" }: AgentTool<E, R>
+) {
+  const context = yield* Effect.context<Exclude<R, Scope.Scope>>()
+  yield* server.addTool({
+    tool: new McpSchema.Tool({ name, description, inputSchema: AgentCalls.parameters }),
+    annotations: Context.empty(),
+    handle: (params) =>
+      Progress.during(server, (progress) =>
+        Effect.provideContext(AgentCalls.call(make, params, progress), context)
+      )
+  })
+})
+
+/** Newest first: a client that offers a version that the server does not have gets the first. */
+const protocols = [
+  McpProtocol.v2026_07_28,
+  McpProtocol.v2025_11_25,
+  McpProtocol.v2025_06_18,
+  McpProtocol.v2025_03_26,
+  McpProtocol.v2024_11_05
+] as const
+
+/**
+ * Serves the tools of a `ToolRegistry`, and an agent, on stdin and stdout.
+ *
+ * **Details**
+ *
+ * The tools are those of {@link layer}. Lines that are not JSON are left out, and logged. When stdin ends, the server completes the
+ * calls in flight, and interrupts the fiber that builds the layer.
+ *
+ * **Gotchas**
+ *
+ * The protocol owns stdout, where loggers and `Console.log` write by default. Provide a logger that writes to stderr, as below.
+ *
+ * **Example** (Serving tools on stdio)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer, Logger } from "effect"
+ * import { Tool, ToolRegistry } from "effect-agent"
+ * import { AgentMcpServer } from "effect-agent/mcp"
+ *
+ * const ping = Tool.make({
+ *   name: "ping",
+ *   description: "Answers.",
+ *   effect: "pure",
+ *   execute: () => Effect.succeed("pong")
+ * })
+ *
+ * // NodeRuntime.runMain(Layer.launch(ServerLive))
+ * export const ServerLive = AgentMcpServer.layerStdio({ name: "ping", version: "1.0.0" }).pipe(
+ *   Layer.provide(ToolRegistry.layer(ping)),
+ *   Layer.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])])
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerStdio = <E = never, R = never>(
+  options: ServerOptions<E, R>
+): Layer.Layer<never, never, Stdio | ToolRegistry | Exclude<R, Scope.Scope>> =>
+  withTools(options, (registrations) =>
+    Layer.provide(McpServer.layerStdio({ ...serverOf(options), protocols, registrations }), Lines.layer)
+  )
+
+/**
+ * Serves the tools of a `ToolRegistry`, and an agent, by streamable HTTP as a route of an `HttpRouter`.
+ *
+ * **Details**
+ *
+ * The tools are those of {@link layer}. A request with an `Origin` that `origins` does not list is refused.
+ *
+ * **Gotchas**
+ *
+ * The route requires no token and looks at no `Host`. Listen on the loopback address, or put an authentication of your own in front.
+ *
+ * **Example** (Serving an agent over HTTP)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { HttpRouter } from "effect/http"
+ * import { Agent, ToolRegistry } from "effect-agent"
+ * import { AgentMcpServer } from "effect-agent/mcp"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const McpLive = AgentMcpServer.layerHttp({
+ *   name: "helper",
+ *   version: "1.0.0",
+ *   agent: { make: Agent.make({ model: "any" }) }
+ * }).pipe(Layer.provide([ToolRegistry.layer(), ScriptedProvider.layer([ScriptedProvider.text("Hello!")])]))
+ *
+ * const { dispose, handler } = HttpRouter.toWebHandler(McpLive, { disableLogger: true })
+ * const ask = (method: string, params: object) =>
+ *   handler(
+ *     new Request("http://localhost/mcp", {
+ *       method: "POST",
+ *       headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+ *       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+ *     })
+ *   )
+ * const response = await ask("initialize", {
+ *   protocolVersion: "2025-11-25",
+ *   capabilities: {},
+ *   clientInfo: { name: "example", version: "1.0.0" }
+ * })
+ * console.log(response.status) // => 200
+ * await dispose()
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layerHttp = <E = never, R = never>(
+  options: HttpOptions<E, R>
+): Layer.Layer<never, never, HttpRouter.HttpRouter | ToolRegistry | Exclude<R, Scope.Scope>> =>
+  withTools(options, (registrations) => {
+    const { origins = [], path = "/mcp" } = options
+    return McpServer.layerHttp({
+      ...serverOf(options),
+      protocols,
+      registrations,
+      path,
+      allowedOrigins: origins,
+      allowSessionTermination: true
+    })
+  })
+
+const serverOf = ({ instructions, name, version }: ServerOptions<unknown, unknown>) => ({
+  name,
+  version,
+  ...(instructions === undefined ? {} : { instructions })
+})
+
+/** Gives the services of the agent to the registrations, so that the types of the server do not depend on them. */
+const withTools = <E, R, A, E2, R2>(
+  options: Options<E, R>,
+  serve: (
+    registrations: Layer.Layer<never, never, McpServer.McpServer | ToolRegistry>
+  ) => Layer.Layer<A, E2, R2>
+): Layer.Layer<never, never, Exclude<R, Scope.Scope> | R2> =>
+  Layer.unwrap(
+    Effect.contextWith((context: Context.Context<Exclude<R, Scope.Scope>>) => {
+      const registrations = Layer.provide(layer(options), Layer.succeedContext(context))
+      return Effect.succeed(Layer.orDie(Layer.effectDiscard(Layer.build(serve(registrations)))))
+    })
+  )

@@ -1,0 +1,299 @@
+/** Decodes the chunks of one answer, and writes its parts as blocks. */
+import type { Logprob } from "../../../ModelEvent.ts"
+import type { Reason } from "../../../ProviderError.ts"
+import * as Usage from "../../../Usage.ts"
+import type { Frame } from "../../Framing.ts"
+import * as Json from "../json.ts"
+import type { Question } from "../question.ts"
+import { wholeArguments } from "../wholeArguments.ts"
+import { type Call, type Decoder, isReason } from "../../Protocol.ts"
+import type { CallBlock, Prose, ReplyWriter } from "../../ReplyWriter.ts"
+import { Arguments } from "./arguments.ts"
+import * as Chunk from "./chunk.ts"
+import { continuation, logprobsOf, missing, stopReasonOf, usageOf } from "./ending.ts"
+import { hasScreen, screen } from "./hosted.ts"
+import { members, Sources } from "./sources.ts"
+
+/** Bounds the cost of a server that always has more to say: a window of 1,048,576 tokens has room for 32 requests of 32,768. */
+const maxContinuations = 32
+
+/** A call whose arguments may be incomplete. */
+interface OpenCall {
+  readonly block: CallBlock
+  readonly arguments: Arguments
+  /** The id of the server, `undefined` if it sends none. */
+  wireId: string | undefined
+  isOpen: boolean
+}
+
+export class GeminiDecoder implements Decoder {
+  private readonly call: Call
+  /** The tools of the agent, if the model controls a screen by other functions. */
+  private readonly tools: ReadonlySet<string> | undefined
+  private readonly reply: ReplyWriter
+  private readonly sources = new Sources()
+  private readonly calls: Array<OpenCall> = []
+  private readonly logprobs: Array<Logprob> = []
+  /** The block of the last signature, and the signed ranges of its text. */
+  private signed: { readonly prose: Prose; readonly ranges: Array<Json.JsonObject> } | undefined = undefined
+  /** The number of calls of Google's tools, and the id of the last one. */
+  private hosted = 0
+  private hostedId: string | undefined = undefined
+  /** Whether the answer has the calls of searches as parts. */
+  private hasSearches = false
+  /** Whether a chunk had no finish reason. */
+  private hadUnfinished = false
+  private isBlocked = false
+  private finish: string | undefined = undefined
+  private finishMessage: string | undefined = undefined
+  /** The token with which the same request requests the rest of the answer. */
+  private token: string | undefined = undefined
+  private continuations = 0
+  private usage: Json.JsonObject | undefined = undefined
+  /** The usage of the requests before the current one. */
+  private earlier: Usage.Usage | undefined = undefined
+  /** The reason why Google blocked the prompt, or cut the answer. */
+  private notes: Json.JsonObject = {}
+
+  constructor(call: Call, reply: ReplyWriter) {
+    this.call = call
+    this.reply = reply
+    const { question } = call
+    if (question !== undefined && hasScreen(question.options))
+      this.tools = new Set(question.tools.map(({ name }) => name))
+  }
+
+  step({ data }: Frame): boolean | Reason {
+    const chunk = Chunk.read(data, this.call.model)
+    if (isReason(chunk)) return chunk
+    // Some servers send a finish reason with every chunk, so that only the end of the body ends the answer. If an earlier
+    // chunk had none, the chunk with a finish reason and usage is the last one.
+    const isLast = this.hadUnfinished && chunk.usage !== undefined && chunk.finish !== undefined
+    this.read(chunk)
+    return isLast
+  }
+
+  isComplete(): boolean {
+    return this.finish !== undefined || this.isBlocked
+  }
+
+  end(_sawEnd: boolean, isLenient = false): Reason | undefined {
+    if (isLenient && this.calls.every(({ isOpen }) => !isOpen)) this.finish ??= "STOP"
+    const { finish, logprobs, notes, reply } = this
+    const incomplete = missing(this.ending)
+    if (incomplete !== undefined) return incomplete
+    if (this.isPaused) return undefined
+    if (Object.keys(notes).length > 0) reply.block("text").keep(notes)
+    reply.endProse()
+    const stopReason = stopReasonOf(finish)
+    for (const { arguments: args, block, isOpen } of this.calls) {
+      // Incomplete arguments stay incomplete, so that they are not taken for complete ones.
+      block.end(isOpen && stopReason === "length" ? args.shown || "{" : args.json)
+    }
+    this.sources.write(reply, this.hasSearches, () => this.nextHosted(undefined))
+    const { serviceTier, trafficType } = this.usage ?? {}
+    const tier = Json.text(serviceTier) ?? Json.text(trafficType)
+    reply.finish({
+      stopReason,
+      usage: this.total,
+      ...(logprobs.length === 0 ? {} : { logprobs }),
+      ...(tier === undefined ? {} : { serviceTier: tier })
+    })
+    return undefined
+  }
+
+  /** Repeats the request with the token. The answer continues where this one stops, in the middle of a text or of a call. */
+  resume(question: Question): Question | undefined {
+    const { isPaused, token = "" } = this
+    if (!isPaused) return undefined
+    this.earlier = this.total
+    this.continuations++
+    this.finish = undefined
+    this.hadUnfinished = false
+    this.token = undefined
+    this.usage = undefined
+    return { ...question, vendor: { ...question.vendor, continuationToken: token } }
+  }
+
+  private get isPaused(): boolean {
+    const { continuations, finish, token } = this
+    return finish === continuation && token !== undefined && continuations < maxContinuations
+  }
+
+  /** The usage of all requests of the answer. */
+  private get total(): Usage.Usage | undefined {
+    const { earlier } = this
+    const own = this.usage === undefined ? undefined : usageOf(this.usage)
+    return own === undefined || earlier === undefined ? (own ?? earlier) : Usage.add(earlier, own)
+  }
+
+  private get ending() {
+    const { finish, finishMessage, isBlocked } = this
+    return { finish, finishMessage, isBlocked }
+  }
+
+  private read({ blocked, candidate, finish, parts, responseId, responseModel, usage }: Chunk.Chunk): void {
+    this.reply.name({ responseId, responseModel })
+    // Some chunks have an object of this name without token counts.
+    if (Json.number(usage?.["promptTokenCount"] ?? usage?.["totalTokenCount"]) !== undefined)
+      this.usage = usage
+    if (blocked !== undefined) {
+      this.isBlocked = true
+      this.notes = { ...this.notes, promptFeedback: blocked }
+    }
+    if (candidate === undefined) return
+    this.reply.start()
+    if (finish === undefined) this.hadUnfinished = true
+    else this.readFinish(finish, candidate)
+    this.sources.read(candidate)
+    this.logprobs.push(...logprobsOf(candidate["logprobsResult"]))
+    for (const part of parts) {
+      if (Json.isObject(part)) this.readPart(part)
+    }
+  }
+
+  private readFinish(finish: string, candidate: Json.JsonObject): void {
+    this.finish = finish
+    this.finishMessage = Json.text(candidate["finishMessage"])
+    this.token = Json.text(candidate["continuationToken"]) ?? this.token
+    if (stopReasonOf(finish) !== "contentFilter") return
+    this.notes = { ...this.notes, filter: Json.without(candidate, "content", ...members) }
+  }
+
+  // ───────────────────────── Parts
+
+  /** A part has one kind. Its signature belongs to it only. */
+  private readPart(part: Json.JsonObject): void {
+    const { text } = part
+    const signature = Json.text(part["thoughtSignature"])
+    const call = Json.object(part["functionCall"])
+    const isThought = part["thought"] === true
+    if (call !== undefined) this.readCall(call, signature)
+    else if (typeof text === "string") this.say(isThought ? "thinking" : "text", text, signature)
+    else if (Object.keys(part).some((key) => key !== "thought" && key !== "thoughtSignature"))
+      this.readOther(part, isThought)
+    else if (signature !== undefined) this.say("text", "", signature)
+  }
+
+  /**
+   * A part with a signature must return to the server unchanged, even if it is empty. It does not split a text.
+   */
+  private say(kind: Prose["kind"], delta: string, thoughtSignature: string | undefined): void {
+    if (delta === "" && thoughtSignature === undefined) return
+    const prose = this.reply.block(kind)
+    const from = prose.length
+    prose.write(delta)
+    if (thoughtSignature === undefined) return
+    if (this.signed?.prose !== prose) {
+      this.signed = { prose, ranges: [] }
+      prose.keep({ signed: this.signed.ranges })
+    }
+    this.signed.ranges.push({ from, to: prose.length, thoughtSignature })
+  }
+
+  /** A file of the model, a call of a tool of Google, or a part of a kind that Google adds later. */
+  private readOther(part: Json.JsonObject, isThought: boolean): void {
+    const { codeExecutionResult, executableCode, toolCall, toolResponse } = part
+    const file = fileOf(part)
+    const call = Json.object(executableCode) ?? Json.object(toolCall)
+    const result = Json.object(codeExecutionResult) ?? Json.object(toolResponse)
+    if (isThought || (file ?? call ?? result) === undefined) this.keep(isThought ? "thinking" : "text", part)
+    else if (file !== undefined) {
+      const kept = Json.without(part, "inlineData", "fileData")
+      this.reply.media({ source: file }, Object.keys(kept).length === 0 ? undefined : kept)
+    } else if (call !== undefined) {
+      this.hasSearches ||= toolCall !== undefined
+      const { args, id: _, toolType, ...params } = call
+      const id = this.nextHosted(Json.text(call["id"]))
+      this.reply.hostedTool(id, toolName(toolType)).end({ params: args ?? params }, { part })
+    } else if (result !== undefined) {
+      const { id: _, response, toolType, ...outcome } = result
+      const id = Json.text(result["id"]) ?? this.hostedId ?? this.nextHosted(undefined)
+      const isError = "outcome" in outcome && outcome["outcome"] !== "OUTCOME_OK"
+      this.reply
+        .hostedTool(id, toolName(toolType))
+        .end({ result: response ?? outcome, ...(isError ? { isError } : {}) }, { part })
+    }
+  }
+
+  /** Keeps a part that no block stands for in an empty block. */
+  private keep(kind: Prose["kind"], part: Json.JsonObject): void {
+    this.reply.endProse()
+    this.reply.block(kind).keep({ part })
+    this.reply.endProse()
+  }
+
+  private nextHosted(id: string | undefined): string {
+    this.hostedId = id ?? `hosted_${this.call.seed}_${this.hosted++}`
+    return this.hostedId
+  }
+
+  // ───────────────────────── Calls
+
+  private readCall(wireCall: Json.JsonObject, thoughtSignature: string | undefined): void {
+    const call = this.callOf(wireCall)
+    if (call === undefined) return
+    const { arguments: args, block } = call
+    const id = Json.text(wireCall["id"])
+    if (call.wireId === undefined && id !== undefined) {
+      call.wireId = id
+      block.keep({ id })
+    }
+    if (thoughtSignature !== undefined && block.kept?.["thoughtSignature"] === undefined)
+      block.keep({ thoughtSignature })
+    call.isOpen = wireCall["willContinue"] === true
+    const members = objectIn(wireCall["args"])
+    if (members !== undefined) args.assign(members)
+    for (const piece of Json.array(wireCall["partialArgs"])) {
+      if (!Json.isObject(piece)) continue
+      const shown = args.add(piece)
+      if (shown === "") this.reply.weigh(Json.text(piece["stringValue"])?.length ?? 1)
+      block.write(shown)
+    }
+    if (!call.isOpen) block.write(args.finish())
+  }
+
+  /** The call to which a part belongs. A part without a name continues the last call. */
+  private callOf(wireCall: Json.JsonObject): OpenCall | undefined {
+    const called = Json.text(wireCall["name"])
+    const wireId = Json.text(wireCall["id"])
+    const last = this.calls.at(-1)
+    if (last?.isOpen === true && (called === undefined || (wireId !== undefined && wireId === last.wireId))) {
+      return last
+    }
+    if (called === undefined && wireCall["args"] === undefined && wireCall["partialArgs"] === undefined)
+      return undefined
+    const isAction = called !== undefined && this.tools?.has(called) === false
+    const block = this.reply.openCall(wireId, isAction ? screen : (called ?? ""))
+    const call = { block, arguments: new Arguments(), wireId: undefined, isOpen: false }
+    if (isAction) {
+      block.keep({ action: called })
+      call.arguments.assign({ action: called })
+    }
+    this.calls.push(call)
+    return call
+  }
+}
+
+/** The arguments, which servers that imitate Google may send as JSON text. */
+const objectIn = (args: Json.Json | undefined): Json.JsonObject | undefined =>
+  Json.object(typeof args === "string" ? Json.parseShallow(wholeArguments(args)) : args)
+
+const fileOf = ({
+  fileData,
+  inlineData
+}: Json.JsonObject):
+  | { readonly data: string; readonly mediaType: string }
+  | { readonly url: string; readonly mediaType: string }
+  | undefined => {
+  const { data, mimeType: inlineType } = Json.object(inlineData) ?? {}
+  const { fileUri, mimeType } = Json.object(fileData) ?? {}
+  if (typeof data === "string") return { data, mediaType: Json.text(inlineType) ?? unknownType }
+  const url = Json.text(fileUri)
+  return url === undefined ? undefined : { url, mediaType: Json.text(mimeType) ?? unknownType }
+}
+
+const unknownType = "application/octet-stream"
+
+/** `google_search_web` of `GOOGLE_SEARCH_WEB`. Code has no type. */
+const toolName = (type: Json.Json | undefined): string => Json.text(type)?.toLowerCase() ?? "code_execution"

@@ -1,0 +1,151 @@
+/**
+ * Runs in the process of the server: an agent for each session, and a log for each run.
+ *
+ * @since 0.2.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { SessionStore } from "../sessions/SessionStore.ts"
+import { Agents } from "./Agents.ts"
+import * as Answers from "./internal/Answers.ts"
+import * as Controls from "./internal/Controls.ts"
+import type { Places } from "./ConversationHost.ts"
+import * as Health from "./Health.ts"
+import { Host, type Parts } from "./internal/Host.ts"
+import { Pace } from "./Pace.ts"
+import * as Recovery from "./internal/Recovery.ts"
+import { type RunLogError, RunLogStore } from "./RunLogStore.ts"
+import * as RunRemoval from "./RunRemoval.ts"
+import * as Runs from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+import * as Sessions from "./Sessions.ts"
+import * as Starting from "./Starting.ts"
+import * as Watching from "./internal/Watching.ts"
+
+/**
+ * The options of the runs of a server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The working directory of new sessions, to which a list of sessions keeps. Default: none, and all sessions. */
+  readonly cwd?: string
+  /** The time without a run after which the server lets go of a session, a duration. Default 1 minute. */
+  readonly idle?: Duration.Input
+  /** The time without an event after which a watcher gets an empty page, a duration. Default 15 seconds. */
+  readonly heartbeat?: Duration.Input
+  /** The least time between two pages of a watcher, a duration: for over 250 watchers in proportion more. Default 50 milliseconds. */
+  readonly flush?: Duration.Input
+}
+
+/** @internal The options of a host. */
+export interface HostOptions extends Options {
+  /** Whether the process takes runs of others when `adopt` names them alone. Default `false`: it looks for them itself. */
+  readonly adopts?: boolean
+  /** The places of runs that work at a time. A run without one is queued until it is adopted. Default: there are enough. */
+  readonly places?: Places
+}
+
+/**
+ * Makes a layer of runs in this process.
+ *
+ * **Details**
+ *
+ * A run survives the process. When the layer is released, it lets go of the runs that have not ended: see `drain`. The next process
+ * continues them under their ids, also after a crash, and begins those that were queued. The log of a run reads as if nothing had
+ * happened. A model call that was cut is made again. Of the tool calls that had not ended, those of `"pure"` and `"idempotent"` tools run
+ * again with the same `idempotencyKey`, and those of other tools get the outcome `"unknown"`, or a person decides about them: see `unknown`
+ * of `Approval.Options`. Requests to a person wait again.
+ *
+ * **Example** (Runs with an agent)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
+ * import { MemorySessionStore } from "effect-agent/sessions"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session }))
+ * const RunsLive = LiveRuns.layer({ idle: "10 seconds" }).pipe(
+ *   Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory]),
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")]))
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const runs = yield* Runs.Runs
+ *   const sessionId = yield* runs.createSession({ name: "Trip to Oslo" })
+ *   const started = yield* runs.start({ sessionId, prompt: "Do I need a coat?" })
+ *   return started.status
+ * })
+ *
+ * console.log(await Effect.runPromise(Effect.provide(program, RunsLive))) // => started
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<Runs.Runs, RunLogError, Agents | SessionStore | RunLogStore> =>
+  Layer.effect(
+    Runs.Runs,
+    Effect.map(make(options), ({ runs }) => Runs.Runs.of(runs))
+  )
+
+/** @internal Makes the runs of this process, and their host. */
+export const make = Effect.fnUntraced(function* (options: HostOptions) {
+  const sessions = yield* SessionStore
+  const logs = yield* RunLogStore
+  const { cwd, flush = "50 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
+  const { adopts = false, places } = options
+  const scope = yield* Scope.make()
+  const pace = new Pace({ flush, heartbeat })
+  const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, adopts, places }
+  const host = new Host(parts)
+  yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
+  if (!adopts) yield* Recovery.attend(host)
+  return { host, runs: serviceOf(host) }
+})
+
+const serviceOf = (host: Host): Runs.Service => ({
+  ready: Effect.andThen(host.ready, Health.probe(host.parts.logs)),
+  ...Sessions.make(host),
+  ...Answers.make(host),
+  ...Controls.make(host),
+  start: (request) => Starting.start(host, request),
+  known: (sessionId, idempotency) => Starting.stored(host.parts, sessionId, idempotency),
+  active: (sessionId) => active(host, sessionId),
+  list: (sessionId) =>
+    Effect.andThen(SessionProblem.reading(host.parts.sessions.read(sessionId)), host.history.list(sessionId)),
+  listAll: (page) => host.history.page(page),
+  get: (runId) => host.history.get(runId),
+  deleteRun: (runId) =>
+    Effect.andThen(host.settled(runId), Effect.asVoid(RunRemoval.remove(host.parts.logs, runId))),
+  watch: (runId, after, options) => Watching.pages(host, runId, after, options),
+  events: (runId, after, options) =>
+    Effect.map(Watching.pages(host, runId, after, options), (pages = Stream.empty) =>
+      Stream.flatMap(pages, (page) =>
+        Stream.fromIterable(
+          page.flatMap(({ event, position }) => (event === undefined ? [] : [{ position, event }]))
+        )
+      )
+    ),
+  drain: (grace) => host.drain(grace)
+})
+
+/** The run that a session has, here or in another process. */
+const active = (host: Host, sessionId: string): Effect.Effect<string | undefined> =>
+  Effect.suspend(() => {
+    const live = host.active(sessionId)
+    if (live !== undefined) return Effect.succeed(live.runId)
+    return Effect.orElseSucceed(
+      Effect.map(host.parts.logs.active(sessionId), ([run]) => run?.runId),
+      () => undefined
+    )
+  })

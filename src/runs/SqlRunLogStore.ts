@@ -1,0 +1,205 @@
+/**
+ * A store of the logs of runs in an SQL database: SQLite, or PostgreSQL, beside the sessions of `SqlSessionStore`.
+ *
+ * **Details**
+ *
+ * The store uses the `SqlClient` of `effect/sql` in its context, and makes its tables, whose names begin with `effect_agent_run`.
+ *
+ * - The process that has a session open owns the logs of its runs. Once another process has opened the session, writes fail with
+ *   `RunLogError`, whose `reason` is `"taken"`, so that session and log have one owner at any time. The logs of a session that is not in the
+ *   database have the owner that opened them last.
+ * - An append succeeds when it is committed. Appends to several logs that wait at one time are one statement.
+ * - Any process reads, lists, unparks and removes.
+ *
+ * @since 0.2.0
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { MigrationError } from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import * as SqlBatch from "../sql/SqlBatch.ts"
+import { Claims } from "../sql/SqlClaims.ts"
+import * as SqlPatience from "../sql/SqlPatience.ts"
+import { type RunKey, RunLogError, RunLogStore, type Service } from "./RunLogStore.ts"
+import * as SqlRunLines from "./internal/SqlRunLines.ts"
+import * as SqlRunRemoval from "./internal/SqlRunRemoval.ts"
+import * as SqlRuns from "./internal/SqlRuns.ts"
+import * as SqlRunTables from "./internal/SqlRunTables.ts"
+
+/**
+ * The options of a store in an SQL database.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /**
+   * The time for which writes wait for a database that is away, a duration. They find a commit that the database did not confirm, and do
+   * not repeat it. Reads wait for up to 2 seconds of it. Default 0: they fail at once.
+   */
+  readonly patience?: Duration.Input
+}
+
+/**
+ * Makes a layer of a store in the SQL database of the context.
+ *
+ * **Example** (Keeping sessions and the logs of their runs in one database)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { RunLogStore, SqlRunLogStore } from "effect-agent/server"
+ * import { SqlSessionStore } from "effect-agent/sessions"
+ * import * as NodeSqlite from "effect-agent/node/NodeSqlite"
+ *
+ * const stores = SqlRunLogStore.layer().pipe(
+ *   Layer.provideMerge(SqlSessionStore.layer()),
+ *   Layer.provide(NodeSqlite.layer({ filename: ":memory:" }))
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* RunLogStore.RunLogStore
+ *   return yield* store.find("run_1")
+ * }).pipe(Effect.provide(stores))
+ *
+ * console.log(await Effect.runPromise(program)) // => undefined
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = ({ patience = 0 }: Options = {}): Layer.Layer<
+  RunLogStore,
+  SqlError | MigrationError,
+  SqlClient.SqlClient | Claims
+> =>
+  Layer.effect(
+    RunLogStore,
+    Effect.gen(function* () {
+      // An application may transform the names of its own tables.
+      const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+      yield* Effect.provideService(SqlRunTables.migrate, SqlClient.SqlClient, sql)
+      const { of: claimOf } = yield* Claims
+      const append = SqlBatch.make<SqlRuns.LogAppend, number>(
+        sql,
+        (appends) => SqlRunLines.append(sql, appends),
+        ({ id }) => id
+      )
+      return new SqlRunLogs({ sql, claimOf, append }, patience).service
+    })
+  )
+
+type Failure = SqlError | RunLogError
+
+type Wait = <A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>
+
+class SqlRunLogs {
+  /** The runs whose starts this process has counted since their last progress. */
+  private readonly counted = new Set<string>()
+  private readonly database: SqlRuns.Database
+  private readonly patience: Duration.Input
+  private readonly patiently: Wait
+  private readonly briefly: Wait
+
+  constructor(database: SqlRuns.Database, patience: Duration.Input) {
+    this.database = database
+    this.patience = patience
+    this.patiently = SqlPatience.patiently(patience)
+    this.briefly = SqlPatience.briefly(patience)
+  }
+
+  private failing<A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
+    return Effect.mapError(effect, (error) =>
+      isSqlError(error) ? new RunLogError({ detail: detailOf(error) }) : error
+    )
+  }
+
+  private reading<A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
+    return this.failing(this.briefly(effect))
+  }
+
+  /** A write, which has the time, and waits for a database that is away. The claim is that of the moment of each try. */
+  private writing<A>(write: (now: number) => Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
+    return this.failing(
+      Effect.flatMap(Clock.currentTimeMillis, (now) => this.patiently(Effect.suspend(() => write(now))))
+    )
+  }
+
+  private open(run: RunKey) {
+    const { database, patiently } = this
+    return Effect.map(
+      this.writing((now) =>
+        Effect.map(
+          SqlRuns.open(database, run, now),
+          (opened) => new SqlRunLines.SqlRunLines(database, run, opened)
+        )
+      ),
+      (log) => (lines: ReadonlyArray<string>) => this.failing(log.append(lines, patiently))
+    )
+  }
+
+  private progressed(run: RunKey): Effect.Effect<void, RunLogError> {
+    return Effect.suspend(() => {
+      if (!this.counted.has(run.runId)) return Effect.void
+      const done = Effect.sync(() => void this.counted.delete(run.runId))
+      return Effect.andThen(
+        this.writing(() => SqlRuns.progressed(this.database, run)),
+        done
+      )
+    })
+  }
+
+  private end(run: RunKey): Effect.Effect<void, RunLogError> {
+    const done = Effect.sync(() => void this.counted.delete(run.runId))
+    return Effect.andThen(
+      this.writing((now) => SqlRuns.end(this.database, run, now)),
+      done
+    )
+  }
+
+  private begun(run: RunKey) {
+    const counted = Effect.sync(() => void this.counted.add(run.runId))
+    return Effect.tap(
+      this.writing(() => SqlRuns.begun(this.database, run)),
+      counted
+    )
+  }
+
+  get service(): Service {
+    const { database } = this
+    return {
+      open: (run) => this.open(run),
+      end: (run) => this.end(run),
+      read: ({ runId }) => this.reading(SqlRunLines.read(database, runId)),
+      find: (runId) => this.reading(SqlRuns.find(database, runId)),
+      list: (sessionId) => this.reading(SqlRuns.list(database, sessionId)),
+      active: (sessionId) => this.reading(SqlRuns.active(database, sessionId)),
+      unended: this.reading(SqlRuns.active(database)),
+      newest: (options) => this.reading(SqlRuns.newest(database, options)),
+      begun: (run) => this.begun(run),
+      progressed: (run) => this.progressed(run),
+      park: (run, cause) => this.writing(() => SqlRuns.park(database, run, cause)),
+      unpark: (runId) => this.writing(() => SqlRuns.unpark(database, runId)),
+      addKey: (sessionId, line) => this.writing((now) => SqlRuns.addKey(database, sessionId, line, now)),
+      keys: (sessionId) => this.reading(SqlRuns.keys(database, sessionId)),
+      remove: (sessionId) => this.writing(() => SqlRunRemoval.ofSession(database, sessionId)),
+      delete: ({ runId }) => this.writing(() => SqlRunRemoval.ofRun(database, runId)),
+      retain: (maxAge) =>
+        this.failing(
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            SqlRunRemoval.before(
+              database,
+              SqlPatience.patiently(this.patience),
+              now,
+              Duration.toMillis(maxAge)
+            )
+          )
+        )
+    }
+  }
+}
+
+const detailOf = ({ message, reason: { cause } }: SqlError): string =>
+  cause instanceof Error ? cause.message : message

@@ -1,0 +1,360 @@
+/**
+ * The conversation of a session in this process: its agent while it is open, the run it has, and the runs that wait.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import type * as Agent from "../../Agent.ts"
+import type { AgentEvent } from "../../AgentEvent.ts"
+import * as Problem from "../../api/Problem.ts"
+import * as FailureReason from "../../internal/failureReason.ts"
+import { Served } from "../../internal/openAgent.ts"
+import type { Session, SessionError } from "../../Session.ts"
+import type * as SessionStore from "../../sessions/SessionStore.ts"
+import type { ConversationHost } from "../ConversationHost.ts"
+import * as Ending from "./Ending.ts"
+import { Hold } from "./Hold.ts"
+import { IdempotencyKeys } from "../IdempotencyKeys.ts"
+import type { LiveRun, Task } from "./LiveRun.ts"
+import * as Narrowing from "./Narrowing.ts"
+import type { RunLogError } from "../RunLogStore.ts"
+import * as Requesting from "./Requesting.ts"
+import * as SessionProblem from "../SessionProblem.ts"
+import * as Taking from "./Taking.ts"
+import * as Trace from "../Trace.ts"
+import { WaitingRuns } from "./WaitingRuns.ts"
+
+interface Opened {
+  readonly session: SessionStore.OpenSession
+  readonly agent: Agent.Agent
+  /** The scope of the agent, inside of that of the session. */
+  readonly ofAgent: Scope.Closeable
+  readonly scope: Scope.Closeable
+}
+
+export class Conversation {
+  readonly sessionId: string
+  /** Held by who opens, starts or closes. */
+  readonly lock = Semaphore.makeUnsafe(1)
+  /** The run that has not ended. */
+  current: LiveRun | undefined
+  /** Counts the effects that wait for the lock or have it. */
+  users = 0
+  private readonly waiting = new WaitingRuns()
+  private hold: Hold | undefined
+  private opened: Opened | undefined
+  private idempotency: IdempotencyKeys | undefined
+  /** Counts the runs, so that only the last of several timers closes. */
+  private count = 0
+  private readonly host: ConversationHost
+
+  constructor(sessionId: string, host: ConversationHost) {
+    this.sessionId = sessionId
+    this.host = host
+  }
+
+  /** Waits for the end of a run that has shown it, so that the session takes the next one. */
+  readonly settled: Effect.Effect<void> = Effect.suspend(() => this.current?.ended ?? Effect.void)
+
+  /** Whether the session takes no more of its run. */
+  private get isSpent(): boolean {
+    return this.hold?.refusal !== undefined
+  }
+
+  /** Fails while the store refuses what the session is to keep. */
+  readonly kept: Effect.Effect<void, Problem.StorageUnavailable> = Effect.suspend(() => {
+    const { current } = this
+    if (current?.isOwed !== true)
+      return this.isSpent && current !== undefined ? Requesting.held(current) : Effect.void
+    return Effect.andThen(SessionProblem.logging(current.settle), this.over(current))
+  })
+
+  /** Whether nothing of it would be lost with it. */
+  get isUnused(): boolean {
+    return this.users === 0 && this.opened === undefined && this.first === undefined
+  }
+
+  /** The agent, while the session is open. */
+  get agent(): Agent.Agent | undefined {
+    return this.opened?.agent
+  }
+
+  /** The session, while it is open. */
+  get session(): SessionStore.OpenSession | undefined {
+    return this.opened?.session
+  }
+
+  /** Opens the session and makes its agent, unless they are. Fails with `RunNotReady` while a run of it is parked. Needs the lock. */
+  readonly open: Effect.Effect<Agent.Agent, Taking.CannotOpen> = Effect.gen({ self: this }, function* () {
+    yield* this.kept
+    if (this.opened !== undefined && !this.isSpent) return this.opened.agent
+    yield* this.close
+    const { scope: outer, sessions } = this.host
+    const scope = yield* Scope.fork(outer)
+    const session = SessionProblem.opening(Scope.provide(sessions.open(this.sessionId), scope))
+    const { agent } = yield* Effect.flatMap(session, (session) => this.takeOver(session, scope)).pipe(
+      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
+    )
+    yield* this.restLater
+    return agent
+  })
+
+  /** Makes the agent of a session, and continues the runs of the session that have not ended. */
+  private takeOver(opened: SessionStore.OpenSession, scope: Scope.Closeable) {
+    return Effect.gen({ self: this }, function* () {
+      this.hold = new Hold(
+        Effect.suspend(() => this.lose),
+        (error) => this.current?.refuse(error)
+      )
+      const session = this.hold.of(opened)
+      const taken = yield* Taking.take(this.host, session, this.host.isLive)
+      const made = yield* Effect.onError(this.make(session, scope, taken.session), () =>
+        Taking.giveBack(taken)
+      )
+      for (const run of taken.over) yield* this.ended(run)
+      this.waiting.add(...taken.waiting)
+      for (const [run] of taken.waiting) this.host.onId(run)
+      if (taken.current !== undefined) {
+        this.host.onId(taken.current)
+        taken.current.isCounted = true
+        taken.current.begun.openUnsafe()
+        yield* this.resume(taken.current, made.agent)
+      }
+      yield* this.beginWaiting
+      return made
+    })
+  }
+
+  /** Begins the oldest run that waits, if there is no other one, and a place for it. Needs the lock. */
+  readonly beginWaiting: Effect.Effect<void> = Effect.suspend(() => this.nextBegun() ?? Effect.void)
+
+  /** Begins the oldest run that waits, if there is no other one. Needs the lock. */
+  readonly beginAdopted: Effect.Effect<void> = Effect.suspend(() => this.nextBegun(true) ?? Effect.void)
+
+  /** Takes the oldest run that waits as the current one, in one step. */
+  private nextBegun(isAdopted = false): Effect.Effect<void> | undefined {
+    if (this.opened === undefined || this.isSpent || this.current !== undefined) return undefined
+    const { first } = this.waiting
+    if (first === undefined || !(isAdopted || this.host.mayBegin(first.runId))) return undefined
+    const next = this.waiting.takeFirst()
+    if (next === undefined) return undefined
+    this.current = next[0]
+    return this.beginNext(this.opened.agent, ...next)
+  }
+
+  /** The run that has not ended, or the first one that waits; `undefined` if there is none. */
+  get first(): LiveRun | undefined {
+    return this.current ?? this.waiting.first
+  }
+
+  /** Gives up the hold of this process, at once. */
+  release(): void {
+    if (this.hold !== undefined) this.hold.isOver = true
+    this.current?.leave()
+    if (this.current !== undefined) this.host.places?.leave(this.current.runId)
+    this.waiting.leave()
+  }
+
+  /** Lets go of the session and its runs. Needs the lock. */
+  readonly leave: Effect.Effect<void> = Effect.suspend(() => {
+    this.release()
+    this.current = undefined
+    const left = Effect.forEach(
+      this.waiting.take(() => true),
+      (run) => run.letGo,
+      { discard: true }
+    )
+    return Effect.andThen(left, this.close)
+  })
+
+  /** Lets go of the session in a fiber of its own: the store refuses a write. */
+  private readonly lose: Effect.Effect<void> = Effect.suspend(() => {
+    this.release()
+    return this.forked(this.host.leave)
+  })
+
+  /** Makes the agent of a session where the session stands. `state`: the session as the agent continues it. */
+  private make(session: SessionStore.OpenSession, scope: Scope.Closeable, state: Session = session) {
+    return Effect.gen({ self: this }, function* () {
+      const { model } = session.restored.options
+      const given = { sessionId: this.sessionId, session: state, ...(model === undefined ? {} : { model }) }
+      const ofAgent = yield* Scope.fork(scope)
+      const agent = yield* Effect.mapError(
+        Scope.provide(Effect.provideService(this.host.agents.make(given), Served, true), ofAgent),
+        refused
+      )
+      const { places } = this.host
+      if (places !== undefined)
+        yield* Scope.provide(agent.subscribe(places.attend(), { name: "places", timeout: Infinity }), ofAgent)
+      this.opened = { session, agent, ofAgent, scope }
+      return this.opened
+    })
+  }
+
+  /** Continues the conversation before a message, and begins a run there. Needs the conditions of `begin`. */
+  private before(messageId: string, begin: (agent: Agent.Agent) => Effect.Effect<void>) {
+    return Effect.suspend(() =>
+      this.opened === undefined
+        ? Effect.void
+        : Effect.flatMap(this.move(this.opened, this.opened.session.rewindBefore(messageId)), begin)
+    )
+  }
+
+  /** Moves the session to another entry, where another agent continues. */
+  private move({ ofAgent, scope, session }: Opened, rewound: Effect.Effect<unknown, SessionError>) {
+    return Effect.gen({ self: this }, function* () {
+      yield* Scope.close(ofAgent, Exit.void)
+      yield* Effect.mapError(rewound, SessionProblem.unavailable)
+      return (yield* this.make(session, scope)).agent
+    }).pipe(Effect.onError(() => this.close))
+  }
+
+  /** The idempotency keys. Needs the lock. */
+  readonly keys = Effect.gen({ self: this }, function* () {
+    const { logs } = this.host
+    if (this.idempotency !== undefined) return this.idempotency
+    const lines = yield* SessionProblem.logging(logs.keys(this.sessionId))
+    return (this.idempotency ??= new IdempotencyKeys(this.sessionId, logs, lines))
+  })
+
+  /** Begins a run. Needs the lock, an open session, and that there is no run. Succeeds when the run has its first event. */
+  private begin(run: LiveRun, agent: Agent.Agent, { options, prompt }: Task) {
+    return Effect.suspend(() => {
+      const own = agent.state.getUnsafe().options
+      const { runId } = run
+      return this.follow(run, agent.stream(prompt, { ...Narrowing.of(own, options), runId }))
+    })
+  }
+
+  /** Begins the run that continues a suspended one, under the conditions of `begin`. */
+  resume(run: LiveRun, agent: Agent.Agent) {
+    return this.follow(run, agent.continueStream)
+  }
+
+  private follow(run: LiveRun, events: Stream.Stream<AgentEvent, unknown>) {
+    this.current = run
+    this.count++
+    const onRefused = (error: RunLogError) => this.refused(run, error)
+    const task = Effect.onExit(run.follow(events, this.host.onId, onRefused), (exit) =>
+      Effect.andThen(run.finish(Ending.ofExit(exit)), this.ended(run))
+    )
+    const traced = Trace.joined(run.trace, Effect.exit(task))
+    return Effect.andThen(this.forked(traced, { runId: run.runId }), run.begun.await)
+  }
+
+  /** Runs an effect in a fiber of its own, whose lines in the log name the session. */
+  private forked<A>(effect: Effect.Effect<A>, names: { readonly runId?: string } = {}): Effect.Effect<void> {
+    const named = Effect.annotateLogs(effect, { sessionId: this.sessionId, ...names })
+    return Effect.asVoid(Effect.forkIn(named, this.host.scope))
+  }
+
+  /** The store has refused a write of the log of a run: the run fails, or continues where another writer has it. */
+  private refused(run: LiveRun, error: RunLogError): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (error.reason !== "storage") return this.lose
+      const refusal = Ending.refused(this.sessionId, error)
+      if (this.hold !== undefined) this.hold.refusal ??= refusal
+      run.refuse(refusal)
+      return Effect.void
+    })
+  }
+
+  /** A run has shown its end. One whose end the store has refused keeps its place until the store takes it. */
+  private ended(run: LiveRun): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (!run.isOwed) return this.over(run)
+      const settled = Effect.andThen(run.settled, this.over(run))
+      return Effect.andThen(run.closeLog, this.forked(settled, { runId: run.runId }))
+    })
+  }
+
+  private over(run: LiveRun): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.host.onEnd(run)
+      this.host.places?.leave(run.runId)
+      if (Deferred.isDoneUnsafe(run.done)) return Effect.void
+      if (this.current === run) this.current = undefined
+      const next = this.nextBegun()
+      const rest = Effect.andThen(this.restLater, this.afterSuspended(run))
+      return Effect.andThen(run.close, this.isSpent ? this.renewed : (next ?? rest))
+    })
+  }
+
+  /** Opens the session again for the runs that wait, from what the store has: the session has taken nothing of the end of its last run. */
+  private readonly renewed: Effect.Effect<void> = Effect.suspend(() => {
+    const opened = Effect.suspend(() => (this.first === undefined ? this.close : Effect.asVoid(this.open)))
+    const renewed = Effect.catch(opened, () => this.lose)
+    return this.forked(this.lock.withPermit(Effect.uninterruptible(renewed)))
+  })
+
+  private afterSuspended(run: LiveRun): Effect.Effect<void> {
+    if (!run.log.state.isSuspended) return Effect.void
+    const { count } = this
+    const after = Effect.suspend(() =>
+      this.count === count && this.opened !== undefined
+        ? this.host.onSuspended(this.opened.agent, run)
+        : Effect.void
+    )
+    return this.forked(this.lock.withPermit(Effect.uninterruptible(after)))
+  }
+
+  /** Begins a run that waited. One that is refused fails, since its client has its id. */
+  private beginNext(agent: Agent.Agent, run: LiveRun, task: Task): Effect.Effect<void> {
+    const ended = (error: FailureReason.EventError) =>
+      run.log.isClosed
+        ? Effect.void
+        : Effect.andThen(run.finish({ status: "failed", error }), this.ended(run))
+    const failed = ({ message }: { readonly message: string }) => ended(FailureReason.defect(message))
+    const { replaces } = task
+    const begin = (agent: Agent.Agent) => this.begin(run, agent, task)
+    const isThere = agent.state.getUnsafe().messages.some(({ id }) => id === replaces)
+    const begun = Effect.catch(
+      replaces !== undefined && isThere ? this.before(replaces, begin) : begin(agent),
+      failed
+    )
+    const lost = Effect.suspend(() => Effect.andThen(this.lose, run.finish({ status: "cancelled" })))
+    const counted = Effect.matchEffect(run.count, {
+      onFailure: (error) =>
+        error.reason === "storage" ? ended(Ending.refused(this.sessionId, error)) : lost,
+      onSuccess: (mayBegin) => (mayBegin ? begun : lost)
+    })
+    return this.forked(counted, { runId: run.runId })
+  }
+
+  /** Keeps a run until the one before it has ended. */
+  queue(run: LiveRun, task: Task): void {
+    this.waiting.add([run, task])
+  }
+
+  /** Ends runs that wait, without beginning them. Returns whether there was one. */
+  cancelQueued(isMeant: (run: LiveRun) => boolean): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      const meant = this.waiting.take(isMeant)
+      const end = (run: LiveRun) => Effect.andThen(run.finish({ status: "cancelled" }), this.ended(run))
+      return Effect.as(Effect.forEach(meant, end, { discard: true }), meant.length > 0)
+    })
+  }
+
+  /** Lets go of the session after a while without a run. */
+  private readonly restLater: Effect.Effect<void> = Effect.suspend(() => {
+    const { count } = this
+    const isDue = () => this.count === count && this.first === undefined
+    const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
+    const later = Effect.delay(this.lock.withPermit(rest), this.host.idle)
+    const rested = Effect.andThen(later, Effect.sync(this.host.onRested))
+    return this.forked(rested)
+  })
+
+  /** Closes the agent and the session. Needs the lock, and that there is no run. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    const { opened } = this
+    this.opened = undefined
+    this.idempotency = undefined
+    return opened === undefined ? Effect.void : Scope.close(opened.scope, Exit.void)
+  })
+}
+
+const refused = ({ message }: { readonly message: string }) => new Problem.InvalidRequest({ detail: message })

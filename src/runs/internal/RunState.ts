@@ -1,0 +1,127 @@
+/**
+ * The state of a run, as its events show it.
+ */
+import * as Struct from "effect/Struct"
+import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
+import type * as Payload from "../../api/Payload.ts"
+import type * as Approval from "../../Approval.ts"
+import * as Usage from "../../Usage.ts"
+import { Standstill } from "../Standstill.ts"
+
+/** The decision about an approval, and the hash that it is about. */
+export interface Decision {
+  readonly decision: Approval.Answer["decision"]
+  readonly argumentsHash: string
+}
+
+export class RunState {
+  private status: Payload.Run["status"] = "queued"
+  private usage: Usage.Usage = Usage.zero
+  private turns = 0
+  private error: Payload.Run["error"]
+  private standstill = new Standstill()
+  private readonly asked = new Set<string>()
+  private readonly hashes = new Map<string, string>()
+  /** The approvals that have an answer. */
+  readonly decisions = new Map<string, Decision>()
+  /** The answers of questions. */
+  readonly answers = new Map<string, Approval.QuestionAnswer>()
+  /** The run whose open turn this one began with. */
+  resumes: string | undefined
+
+  get isOver(): boolean {
+    return this.status !== "queued" && this.status !== "running" && this.status !== "paused"
+  }
+
+  get isPaused(): boolean {
+    return this.status === "paused"
+  }
+
+  get isSuspended(): boolean {
+    return this.status === "suspended"
+  }
+
+  /** Whether the run has begun, and does nothing before a person answers or resumes it. */
+  get isWaiting(): boolean {
+    return !this.isOver && this.standstill.isWaiting
+  }
+
+  /** The run as the API shows it. */
+  of(runId: string, sessionId: string, created: number): Payload.Run {
+    const { error, status, turns, usage } = this
+    const { approvals, questions } = this.standstill.asking
+    const pending = {
+      approvals: [...approvals.values()].map(requestOf),
+      questions: [...questions.values()].map(questionOf)
+    }
+    const failure = error === undefined ? {} : { error }
+    return { runId, sessionId, status, created, usage, turns, pending, ...failure }
+  }
+
+  /** Forgets the requests that another run has taken over. */
+  handOver(): void {
+    this.standstill = new Standstill()
+  }
+
+  readonly add = (event: AgentEvent): void => {
+    this.standstill.add(event)
+    this.addAnswer(event)
+    if (event.path !== undefined) return
+    switch (event._tag) {
+      case "RunStart":
+        this.resumes = event.resumes
+        this.status = "running"
+        break
+      case "RunPaused":
+        this.status = "paused"
+        break
+      case "RunResumed":
+        this.status = "running"
+        break
+      case "TurnStart":
+        this.turns = event.turn ?? this.turns + 1
+        break
+      case "TurnEnd":
+        this.usage = Usage.add(this.usage, event.usage)
+        break
+      case "RunEnd":
+        this.end(event)
+    }
+  }
+
+  private end({ error, status, turns, usage }: OfTag<"RunEnd">): void {
+    this.status = status
+    this.usage = usage
+    this.turns = turns
+    this.error = error
+    if (status !== "suspended") this.handOver()
+  }
+
+  /** Whether the run, or one inside of it, has made a request. */
+  hasAsked(requestId: string): boolean {
+    return this.asked.has(requestId)
+  }
+
+  private addAnswer(event: AgentEvent): void {
+    switch (event._tag) {
+      case "QuestionAsked":
+        this.asked.add(event.questionId)
+        break
+      case "ApprovalRequested":
+        this.asked.add(event.approvalId)
+        this.hashes.set(event.approvalId, event.argumentsHash)
+        break
+      case "ApprovalAnswered": {
+        const { approvalId, decision } = event
+        this.decisions.set(approvalId, { decision, argumentsHash: this.hashes.get(approvalId) ?? "" })
+        break
+      }
+      case "QuestionAnswered":
+        this.answers.set(event.questionId, event)
+    }
+  }
+}
+
+const ofEvent = ["_tag", "parent", "seq", "timestamp", "turn"] as const
+const requestOf = (event: OfTag<"ApprovalRequested">) => Struct.omit(event, ofEvent)
+const questionOf = (event: OfTag<"QuestionAsked">) => Struct.omit(event, ofEvent)

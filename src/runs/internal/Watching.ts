@@ -1,0 +1,68 @@
+/**
+ * The entries of a run for a watcher: of this process while it has the run, else of the store.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Controls from "./Controls.ts"
+import * as History from "../History.ts"
+import type { Host } from "./Host.ts"
+import type { Entry } from "../LogEntry.ts"
+import type { RunKey } from "../RunLogStore.ts"
+import type * as Runs from "../Runs.ts"
+import * as SessionProblem from "../SessionProblem.ts"
+
+type Page = ReadonlyArray<Entry>
+
+/** The time between two looks at the log of a run that another process has. */
+const glance = "1 second"
+
+/** The pages behind a position until the run is over; `undefined` for one that is over and has no entry there. */
+export const pages = Effect.fnUntraced(function* (
+  host: Host,
+  runId: string,
+  after: number,
+  { cancelOnLeave = false, partials = false }: Runs.WatchOptions = {}
+) {
+  const { adopts, logs, pace } = host.parts
+  const live = host.runs.get(runId)
+  if (live !== undefined) {
+    const pages = live.watch(after, pace, partials)
+    if (cancelOnLeave === false) return pages
+    const isCancelled = cancelOnLeave === true ? () => true : cancelOnLeave
+    return live.held(pages, Effect.ignore(Controls.cancel(host, live, "the last watcher left")), isCancelled)
+  }
+  const run = yield* host.stored(runId)
+  if (run.ended === undefined && !adopts) return elsewhere(host, run, after, partials)
+  const { log } = yield* SessionProblem.logging(History.logOf(logs, run))
+  return log.hasAfter(after) ? log.watch(after, pace) : undefined
+})
+
+/** The pages of a run that this process does not have, and may get. */
+const elsewhere = (host: Host, run: RunKey, after: number, isPartial: boolean): Stream.Stream<Page> => {
+  const { logs, pace } = host.parts
+  let last = after
+  const some = Effect.suspend(() => {
+    const live = host.runs.get(run.runId)
+    return live === undefined
+      ? Effect.map(History.logOf(logs, run), ({ log }) => log.watch(last, pace))
+      : Effect.succeed(live.watch(last, pace, isPartial))
+  })
+  /** The log is read after the look, which shows whether it was complete. */
+  const next = Effect.gen(function* () {
+    const found = yield* logs.find(run.runId)
+    const isOver = found === undefined || found.ended !== undefined || host.isDraining
+    return { isOver, page: yield* some }
+  })
+  return Stream.paginate(true, (isFirst: boolean) =>
+    (isFirst ? next : Effect.delay(next, glance)).pipe(
+      Effect.map(
+        ({ isOver, page }) => [[page], isOver ? Option.none<boolean>() : Option.some(false)] as const
+      ),
+      Effect.orElseSucceed(() => [[Stream.empty], Option.some(false)] as const)
+    )
+  ).pipe(
+    Stream.flatMap((page) => page),
+    Stream.tap((page) => Effect.sync(() => void (last = page.at(-1)?.position ?? last)))
+  )
+}

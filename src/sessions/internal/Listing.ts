@@ -1,0 +1,147 @@
+/**
+ * Lists sessions, those with the newest entries first.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import * as Message from "../../Message.ts"
+import { SessionError, Unreadable } from "../../Session.ts"
+import type { ListOptions, Page, Summary } from "./Contract.ts"
+import * as SessionEntry from "../SessionEntry.ts"
+import type { SessionStorage, StoredLine, StoredSession, Wanted } from "../SessionStorage.ts"
+import { titleOf } from "./Titles.ts"
+
+/** The sessions of a storage, those with the newest entries first. */
+export const newest = (storage: SessionStorage, where?: Wanted) =>
+  Effect.map(storage.list(where), (sessions) => sessions.toSorted(byAge))
+
+const byAge = (one: StoredSession, other: StoredSession): number =>
+  other.modified - one.modified || (one.sessionId < other.sessionId ? -1 : 1)
+
+/** The most summaries that a store remembers. */
+const most = 10_000
+
+/** The summaries of sessions that have not changed since they were read. */
+class Summaries {
+  private readonly known = new Map<string, Summary>()
+
+  of(storage: SessionStorage, stored: StoredSession): Effect.Effect<Summary | undefined, SessionError> {
+    const known = this.known.get(stored.sessionId)
+    if (known?.modified === stored.modified && known.bytes === stored.bytes) return Effect.succeed(known)
+    return Effect.tap(summary(storage, stored), (found) =>
+      Effect.sync(() => {
+        this.known.delete(stored.sessionId)
+        if (found !== undefined) this.known.set(stored.sessionId, found)
+        const [oldest] = this.known.keys()
+        if (this.known.size > most && oldest !== undefined) this.known.delete(oldest)
+      })
+    )
+  }
+}
+
+/** Makes the list of the sessions of a storage. It searches for one text at a time. */
+export const make = (storage: SessionStorage) => {
+  const summaries = new Summaries()
+  const searching = Semaphore.makeUnsafe(1)
+  return (options: ListOptions = {}): Effect.Effect<Page, SessionError> => {
+    const listed = list(storage, summaries, options)
+    return (options.query ?? "") === "" ? listed : searching.withPermit(listed)
+  }
+}
+
+const list = (
+  storage: SessionStorage,
+  summaries: Summaries,
+  options: ListOptions
+): Effect.Effect<Page, SessionError> =>
+  Effect.gen(function* () {
+    const { cursor, cwd, limit = 50, query = "" } = options
+    const after = cursor === undefined ? undefined : yield* readCursor(cursor)
+    const sessions = yield* newest(storage, cwd === undefined ? {} : { cwd })
+    const rest = sessions.filter((session) => after === undefined || byAge(after, session) < 0)
+    const items = yield* Stream.fromIterable(rest).pipe(
+      Stream.mapEffect((session) => summaries.of(storage, session)),
+      Stream.filter((found) => found !== undefined && matches(found, query)),
+      Stream.filter((found) => found !== undefined),
+      // One more, to know whether there is another page.
+      Stream.take(Math.max(1, limit) + 1),
+      Stream.runCollect
+    )
+    const page = items.slice(0, Math.max(1, limit))
+    const last = page.at(-1)
+    return items.length > page.length && last !== undefined
+      ? { items: page, nextCursor: cursorOf(last) }
+      : { items: page }
+  })
+
+const cursorOf = ({ modified, sessionId }: Summary): string => `${modified}:${sessionId}`
+
+const readCursor = (cursor: string) => {
+  const [, modified, sessionId] = /^(\d+(?:\.\d+)?):(.+)$/.exec(cursor) ?? []
+  if (modified !== undefined && sessionId !== undefined) {
+    return Effect.succeed({ modified: Number(modified), sessionId, created: 0, bytes: 0 })
+  }
+  const reason = new Unreadable({ detail: "the cursor of the list is none of nextCursor" })
+  return Effect.fail(new SessionError({ sessionId: "", reason }))
+}
+
+const matches = ({ sessionId, title }: Summary, query: string): boolean =>
+  [title, sessionId].some((text) => text.toLowerCase().includes(query.toLowerCase()))
+
+/** The summary of a session, `undefined` if another process has removed it. */
+const summary = (
+  storage: SessionStorage,
+  stored: StoredSession
+): Effect.Effect<Summary | undefined, SessionError> =>
+  Effect.gen(function* () {
+    const { sessionId } = stored
+    const { start, user } = yield* headOf(storage, sessionId)
+    const name = (yield* labelOf(storage, sessionId, start?.id ?? sessionId)) ?? start?.name ?? ""
+    return {
+      ...stored,
+      cwd: start?.cwd ?? "",
+      ...(name === "" ? {} : { name }),
+      title: name === "" ? titleOf(user === undefined ? "" : Message.textOf(user)) : name
+    }
+  }).pipe(Effect.catchReason("SessionError", "NotFound", () => Effect.undefined))
+
+interface Head {
+  start?: SessionEntry.Start
+  user?: Message.User
+}
+
+const noHead = (): Head => ({})
+
+/** The first entry and the first message of the user. Reads no more than it must. */
+const headOf = (storage: SessionStorage, sessionId: string) =>
+  storage.lines(sessionId, ["session", "message"]).pipe(
+    Stream.scan(noHead, (head, lines) => lines.reduce(withLine, head)),
+    Stream.takeUntil(({ user }) => user !== undefined),
+    Stream.runFold(noHead, (_, head) => head)
+  )
+
+const withLine = (head: Head, line: StoredLine): Head => {
+  if (head.user !== undefined) return head
+  const entry = entryOf(line)
+  if (entry?.type === "session") return { start: entry, ...head }
+  return entry?.type === "message" && entry.message.role === "user" ? { ...head, user: entry.message } : head
+}
+
+/** The last label of an entry. */
+const labelOf = (storage: SessionStorage, sessionId: string, targetId: string) =>
+  Stream.runFold(
+    storage.lines(sessionId, ["label"]),
+    (): string | undefined => undefined,
+    (label, lines) => lines.reduce((last: string | undefined, line) => labelIn(line, targetId) ?? last, label)
+  )
+
+const labelIn = (line: StoredLine, targetId: string): string | undefined => {
+  if (typeof line !== "string" || !line.includes('"label"')) return undefined
+  const entry = entryOf(line)
+  return entry?.type === "label" && entry.targetId === targetId ? entry.label : undefined
+}
+
+/** The entry of a line, `undefined` if it holds none. */
+export const entryOf = (line: StoredLine): SessionEntry.SessionEntry | undefined =>
+  typeof line === "string" ? Result.getOrUndefined(SessionEntry.decode(line)) : undefined

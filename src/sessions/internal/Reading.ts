@@ -1,0 +1,82 @@
+/**
+ * Reads the lines of a session. A line that holds no entry is left out and reported, and the lines behind it count.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import type { SessionError } from "../../Session.ts"
+import * as SessionEntry from "../SessionEntry.ts"
+import { SessionState } from "./SessionState.ts"
+import type { SessionStorage, StoredLine } from "../SessionStorage.ts"
+
+/**
+ * A fault of a stored session.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Damage {
+  /** The number of the line, from 1. */
+  readonly line: number
+  /** The fault in words. */
+  readonly detail: string
+}
+
+/** The state of a session as far as it is read. */
+export class Reading {
+  readonly state: SessionState
+  readonly damage: Array<Damage> = []
+  /** The number of entries. */
+  count = 0
+  private line = 0
+  private readonly onEntry: (entry: SessionEntry.SessionEntry) => void
+
+  constructor(sessionId: string, onEntry: (entry: SessionEntry.SessionEntry) => void = () => {}) {
+    this.state = new SessionState(sessionId)
+    this.onEntry = onEntry
+  }
+
+  add(line: StoredLine): void {
+    this.line++
+    if (line === "") return
+    const read = typeof line === "string" ? SessionEntry.decode(line) : Result.fail("it is not UTF-8")
+    if (Result.isFailure(read)) {
+      this.report(`no entry: ${read.failure}`)
+      this.state.tree.addBroken(headOf(typeof line === "string" ? line : lenient.decode(line)))
+      return
+    }
+    const entry = read.success
+    this.count++
+    this.onEntry(entry)
+    const fault = this.state.add(entry)
+    if (fault !== undefined) this.report(fault)
+  }
+
+  private report(detail: string): void {
+    this.damage.push({ line: this.line, detail })
+  }
+}
+
+const lenient = new TextDecoder()
+const head = /"id":"([^"\\]+)","parentId":"([^"\\]+)"/
+
+/** The place of a broken line, where its head can be read. */
+const headOf = (line: string): { readonly id: string; readonly parentId: string } | undefined => {
+  const [, id, parentId] = head.exec(line) ?? []
+  return id === undefined || parentId === undefined ? undefined : { id, parentId }
+}
+
+/** Reads a session from its first line to its last. */
+export const read = (
+  storage: SessionStorage,
+  sessionId: string,
+  onEntry?: (entry: SessionEntry.SessionEntry) => void
+): Effect.Effect<Reading, SessionError> =>
+  Effect.suspend(() => {
+    const reading = new Reading(sessionId, onEntry)
+    const add = (lines: ReadonlyArray<StoredLine>) =>
+      Effect.sync(() => {
+        for (const line of lines) reading.add(line)
+      })
+    return Effect.as(Stream.runForEach(storage.lines(sessionId), add), reading)
+  })
