@@ -1,6 +1,6 @@
 /**
- * The state of an agent between and during its runs: the transcript, the queues, the subscribers, and its one current
- * on. `Agent` is its public face.
+ * The state of an agent between and during its runs: the transcript, the queues, the subscribers, and the current run, of which there is at
+ * most one. `Agent` exports its members.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -45,13 +45,13 @@ const ofNothing: Prompted<{}> = {
   retry: undefined
 }
 
-/** The place of an agent in its application. */
+/** The parts of an agent that do not come from its options. */
 interface Surroundings {
   readonly journal: Journal | undefined
   readonly team: Team
   /** The run whose tool call the agent works for. Default: none. */
   readonly parent: Run | undefined
-  /** Whether a prompt continues the conversation. */
+  /** Whether a prompt continues the conversation. With `false` each prompt begins from the same messages. */
   readonly preserveHistory: boolean
   readonly scope: Scope.Scope
 }
@@ -73,11 +73,11 @@ export interface SteerOptions {
 export class AgentRuntime {
   readonly queues: Queues
   current: State.AgentState
-  /** Those who watch the state. */
+  /** The queues through which the streams of `state.changes` get each new state. */
   private readonly watchers = new Readers<State.AgentState>()
-  /** Lays the agent's services over the caller's. */
+  /** Adds the agent's services to those of the caller. The agent's win. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Services>
-  /** Opened when the current run is over and its subscribers have received all events; `undefined` without a run. */
+  /** A latch that opens when the current run is over and its subscribers have received all events; `undefined` without a run. */
   private ended: Latch.Latch | undefined
   private isClosed = false
   readonly compactions: Compactions
@@ -117,7 +117,7 @@ export class AgentRuntime {
     )
   }
 
-  /** Takes the notes and the queues of the session, and writes there that a run was lost with its process, unless the next run continues it. */
+  /** Restores the state from the session. Writes `RunLost` for a run whose process ended, unless the next run continues it. */
   readonly restore = Effect.suspend(() => {
     if (this.journal === undefined) return Effect.void
     const { background = [], interrupted, lostRun, notes, open, queues } = this.journal.session.restored
@@ -134,7 +134,7 @@ export class AgentRuntime {
     return this.ended && this.run?.control
   }
 
-  /** The state, as others see it. */
+  /** The state for readers: they cannot set it. */
   get watched(): State.Subscribable<State.AgentState> {
     return {
       get: Effect.sync(() => this.current),
@@ -149,8 +149,8 @@ export class AgentRuntime {
   }
 
   /**
-   * Starts a run, if there is no current one: both in one step, so that two callers cannot both be first, and none can be
-   * interrupted between being first and having started.
+   * Starts a run, or fails with `AgentBusy` if there is a current one. The check and the start are one uninterruptible step: of two callers
+   * at once only one starts a run, and an interruption cannot leave the agent busy without a run.
    */
   begin<E>(
     makeTask: MakeTask<E>,
@@ -179,14 +179,14 @@ export class AgentRuntime {
     )
   }
 
-  /** Forgets the conversation since its origin. */
+  /** Puts the messages and the summary of the origin in place of the conversation. */
   private begunFrom({ compaction, messages }: NonNullable<AgentRuntime["origin"]>): void {
     this.open.keep(undefined)
     this.compactions.drop(messages, compaction)
     this.set(State.initial(messages, this.current.options, compaction))
   }
 
-  /** Starts a run that only compacts the conversation. */
+  /** Starts a run that compacts the conversation and takes no turn. */
   compact(byHand: ByHand): Effect.Effect<Execution.Started, AgentBusy | AgentClosed> {
     return this.begin(
       () => Result.succeed({ prompts: [], continued: true, pollFirst: false, byHand }),
@@ -224,7 +224,7 @@ export class AgentRuntime {
     )
   }
 
-  /** Keeps the turn that a run left open, unless the application has replaced its messages. */
+  /** Keeps the turn that a suspended run left open, unless the application has replaced the messages of that turn. */
   private keepOpen(run: Run | undefined): void {
     const { turn } = run?.waiting ?? {}
     if (turn !== undefined) this.open.background = run?.background?.left(turn.message) ?? []
@@ -232,11 +232,11 @@ export class AgentRuntime {
     if (!this.current.messages.some(({ id }) => id === turn?.message.id)) this.open.keep(undefined)
   }
 
-  /** Takes the changes for the next turn. */
+  /** Returns the changes that the application made since the last call, for the next turn. */
   private readonly nextTurn = () => {
     const { changes } = this
     this.changes = undefined
-    // The messages that the run has added since they were replaced stand behind them.
+    // After `setMessages` the run has added its own messages to the new ones: `current` has both.
     return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
   }
 
@@ -246,10 +246,8 @@ export class AgentRuntime {
     if (next !== this.current) this.set(next)
   }
 
-  /** The start of a run without a new prompt. */
   readonly continuation = (now: number) => of(this.open, this.current.messages, this.queues, now)
 
-  /** Waits until there is no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.ended?.await ?? Effect.void)
 
   /** Releases a paused run. */
@@ -262,7 +260,7 @@ export class AgentRuntime {
     })
   }
 
-  /** Puts messages in the queue of steering. With `interrupt`, ends the turn at work for them. */
+  /** Puts messages in the queue of steering. With `interrupt`, also interrupts the current turn, so that the next one begins with them. */
   steer(input: Message.Input, { interrupt = false }: SteerOptions = {}): Effect.Effect<void> {
     const cut = Effect.suspend(() => this.control?.cutTurn ?? Effect.void)
     return interrupt ? Effect.andThen(this.enqueue("steering", input), cut) : this.enqueue("steering", input)
@@ -328,12 +326,12 @@ export class AgentRuntime {
     )
   })
 
-  /** Makes a change in one step, after it is written to the session. */
+  /** Writes a record to the session, then makes the change that the record describes in one synchronous step. */
   private recorded<A>(record: Session.Record, change: () => A): Effect.Effect<A> {
     return Effect.andThen(this.journal?.write([record]) ?? Effect.void, Effect.sync(change))
   }
 
-  /** Ends the current run, and takes no other. */
+  /** Ends the current run and waits for its end. Later runs fail with `AgentClosed`. */
   readonly close = Effect.gen({ self: this }, function* () {
     this.isClosed = true
     if (this.control !== undefined) yield* this.control.cancel("the agent was closed")
@@ -345,7 +343,7 @@ export class AgentRuntime {
 
 // ───────────────────────── The start of a run that continues
 
-/** The start of a task. */
+/** The members of a task that say how its run begins. */
 export type Begin = Pick<
   Task,
   "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand" | "open" | "runId" | "interrupted"
@@ -362,9 +360,9 @@ const ofInterrupted = (interrupted: Interrupted): Begin => ({
 })
 
 /**
- * The start of a run without a prompt, at `now`: an interrupted run continues. A turn that waits for a person is resumed. Else unanswered calls get error results;
- * after an answer, complete or broken off, queued messages are the prompt; without any the model answers again in place of an
- * answer that broke off.
+ * Decides how a run without a prompt begins. In this order: it continues an interrupted run, it resumes the turn that waits for a person,
+ * it gives error results to calls without results, it takes queued messages as its prompt after an answer, or it asks the model again in
+ * place of an answer that broke off.
  */
 export const of = (
   { current: open, interrupted }: Pick<OpenTurns, "current" | "interrupted">,

@@ -1,5 +1,5 @@
 /**
- * The visible state of an agent, folded from its events.
+ * The public state of an agent, as a fold of its events.
  */
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
@@ -62,7 +62,7 @@ export const after = (
   events: ReadonlyArray<AgentEvent>,
   { compactions, team }: { readonly compactions: Compactions; readonly team: Team }
 ): AgentState => {
-  // Messages that end together are put in together, for there may be thousands.
+  // Appends messages that ended together in one step: a copy of the transcript for each of thousands would take too long.
   if (events.length > 2) {
     const ended = events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : []))
     if (ended.length > 1) return { ...state, messages: [...state.messages, ...ended] }

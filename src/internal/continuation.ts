@@ -1,5 +1,5 @@
 /**
- * Where a run without a new prompt starts: at a transcript that the model has not answered.
+ * Decides whether a run without a prompt can start: the transcript must have something that the model has not answered.
  */
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
@@ -25,7 +25,6 @@ export class InvalidContinuation extends TaggedError<InvalidContinuation>()("Inv
 export const answered = (): InvalidContinuation =>
   new InvalidContinuation({ detail: "Cannot continue from message role: assistant" })
 
-/** Whether the transcript ends with an answer that failed or was cancelled. */
 export const isBrokenOff = (messages: ReadonlyArray<Message.Message>): boolean => {
   const last = messages.at(-1)
   return last !== undefined && Transcript.isFailed(last)
@@ -41,7 +40,7 @@ export const isUnanswered = (messages: ReadonlyArray<Message.Message>): boolean 
   return last.role !== "assistant" || Transcript.openCalls(messages).length > 0
 }
 
-/** Error results for the calls at the end of the transcript that have none. The calls are not run. */
+/** Makes error results for the calls at the end of the transcript that have none, since the run does not run them again. */
 export const missingResults = (
   messages: ReadonlyArray<Message.Message>,
   timestamp: number

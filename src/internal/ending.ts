@@ -1,5 +1,6 @@
 /**
- * How a run ends: every way leads through here, so that `RunEnd` is there once, and last. Decides before whether the run has its output.
+ * Ends a run. `finish` runs on every path, so that `RunEnd` comes once, and last. Before it, `hasOutput` decides whether the run has its
+ * typed output.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -27,7 +28,6 @@ import type { Run } from "./run.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import type { Turn } from "./turn.ts"
 
-/** How a run ended. */
 interface Ending {
   readonly status: RunStatus
   readonly error: FailureReason | Defect | undefined
@@ -35,7 +35,7 @@ interface Ending {
   readonly message?: Message.Assistant | undefined
 }
 
-/** Asks the last hooks, publishes `RunEnd`, and returns the result, or fails with it. */
+/** Asks the last hooks, publishes `RunEnd`, and returns the result. Fails with `RunFailed` for a run that failed. */
 export const finish = Effect.fnUntraced(function* (
   run: Run,
   undelivered: ReadonlyArray<Message.Message>,
@@ -51,7 +51,7 @@ export const finish = Effect.fnUntraced(function* (
   const durationMs = run.elapsed
   const given = status === "completed" ? run.output?.accepted : undefined
   if (given !== undefined) run.emit({ _tag: "Output", value: given.json })
-  // The event names the answer that observers saw.
+  // A hook may have replaced the answer of the result. The event names the one in the transcript.
   const messageId = lastAnswer(run)?.id
   run.mailbox.emitLast({
     _tag: "RunEnd",
@@ -66,7 +66,7 @@ export const finish = Effect.fnUntraced(function* (
     ...(status === "suspended" ? { resume: resumeOf(run) } : {})
   })
   yield* run.mailbox.delivered
-  // The report has the end too.
+  // The result is made after `RunEnd`, so that its report counts that event too.
   const result = { ...resultOf(run, status, message), duration: Duration.millis(durationMs), undelivered }
   const unwritten = run.journal?.failure
   if (error === undefined && unwritten !== undefined)
@@ -76,7 +76,7 @@ export const finish = Effect.fnUntraced(function* (
   return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : error)
 })
 
-/** The names by which another process can resume the run. */
+/** The ids by which another process can resume the run. */
 const resumeOf = ({ id: runId, journal }: Run): NonNullable<OfTag<"RunEnd">["resume"]> =>
   journal === undefined ? { runId } : { sessionId: journal.session.id, runId }
 
@@ -93,10 +93,9 @@ const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | unde
   ...(run.waiting.turn === undefined ? {} : { open: run.waiting.turn })
 })
 
-/** The failure of a run. */
 export const failed = (reason: FailureReason, result: RunResult): RunFailed => {
   const failed = new RunFailed({ reason, result })
-  // Node prints all that an uncaught error holds: of a run, that is the whole conversation.
+  // Node prints all fields of an uncaught error: here that would be the whole conversation.
   hide(failed, "reason", "result")
   strip(failed)
   return failed
@@ -120,7 +119,7 @@ const announceError = (run: Run, error: EventError): void => {
   })
 }
 
-/** Another run has time again. */
+/** The limit of time counts as retryable, since another run has the whole time again. */
 const isOutOfTime = (error: EventError): boolean =>
   error._tag === "LimitExceeded" && error.limit === "executionTime"
 
@@ -133,7 +132,7 @@ export const announceLimit = (run: Run, { estimated, limit, max, value }: LimitE
     ...(estimated === undefined ? {} : { estimated })
   })
 
-/** Asks the last hooks, although the run may be stopped. One that fails the run (mode "fail") can still do that here. */
+/** Asks the last hooks, also in a run that was stopped. With `hookFailureMode: "fail"` a failing hook fails the run here too. */
 const afterExecution = Effect.fnUntraced(function* (
   run: Run,
   { error, status }: Ending
@@ -167,7 +166,7 @@ const lastAnswer = (run: Run): Message.Assistant | undefined =>
 
 // ───────────────────────── The output of a run
 
-/** Counts a call that gave no valid output. The model reads its faults as the result of the call. */
+/** Counts an invalid output that the model gave by a call, whose result names the faults. Fails after the last repair. */
 export const checkOutput = (run: Run, { message, toolResults }: Turn): Effect.Effect<void, OutputInvalid> => {
   const { output } = run
   const calls = Message.toolCalls(message)
@@ -182,7 +181,7 @@ export const checkOutput = (run: Run, { message, toolResults }: Turn): Effect.Ef
 const isFault = (outcome: Message.ToolOutcome): boolean =>
   outcome === "truncated" || ToolOutcome.failures.has(outcome)
 
-/** Reads the output where the run would end. Returns false after it has asked the model to repair the output. */
+/** Reads the typed output where the run would end. Returns `false` after it has asked the model for a repair. Fails after the last one. */
 export const hasOutput = Effect.fnUntraced(function* (run: Run, output: Output<unknown>, { message }: Turn) {
   const read = yield* run.attempt(Effect.result(output.read(message)))
   if (read._tag === "Success") {
@@ -194,14 +193,14 @@ export const hasOutput = Effect.fnUntraced(function* (run: Run, output: Output<u
   return false
 })
 
-/** The output of one run, and how its result gets it. */
+/** The typed output of one run, and the function that adds it to the result. */
 export interface Typed<O> {
   readonly output: Output<unknown> | undefined
   /** Adds the output to the result. Fails with `OutputMissing` if the run ended without one. */
   readonly result: (result: RunResult) => Effect.Effect<RunResult & O, RunFailed>
 }
 
-/** The output of a run by its schema. A run without one ends with any answer. */
+/** Makes the typed output for a schema. A run without a schema ends with any answer. */
 export function typed<A>(schema: Schema, retries: number | undefined): Typed<OutputOf<A>>
 export function typed(schema: Schema, retries: number | undefined): Typed<{}> {
   if (schema === undefined) return { output: undefined, result: Effect.succeed }

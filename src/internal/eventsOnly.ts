@@ -15,8 +15,8 @@ import { AgentBusy, AgentClosed } from "./errors.ts"
 import * as Usage from "../Usage.ts"
 
 /**
- * Ends the stream where it would fail. The events of a failed run have its error; one that could not begin, or whose events break off,
- * gets `RunError` and `RunEnd`. A defect is logged. Interruption stays interruption.
+ * Ends the stream where it would fail. A failed run has events with its error already; for a run that could not begin, or whose events
+ * break off, this adds `RunError` and `RunEnd`. It logs a defect. An interruption stays an interruption.
  */
 export const eventsOnly = <E>(self: Stream.Stream<AgentEvent, E>): Stream.Stream<AgentEvent> =>
   Stream.suspend(() => {
@@ -38,7 +38,7 @@ export const eventsOnly = <E>(self: Stream.Stream<AgentEvent, E>): Stream.Stream
 
 const isRefusal = Schema.is(Schema.Union([AgentBusy, AgentClosed, InvalidInput, InvalidContinuation]))
 
-/** How the events of a run end that could not begin, or whose last event is `last`. */
+/** Makes `RunError` and `RunEnd` for a run that could not begin, or whose events break off after `last`. */
 const ending = (error: EventError, last: AgentEvent | undefined): Effect.Effect<ReadonlyArray<AgentEvent>> =>
   Effect.clockWith((clock) => {
     const { runId = makeRunId(), seq = 0, turn = 0 } = last ?? {}

@@ -1,8 +1,8 @@
 /**
  * Starts a run in a fiber of its own, and gives it to callers as a result, as a stream or as a handle.
  *
- * A caller that leaves the stream, is interrupted or closes its scope has the control of the run interrupt that fiber, and waits for
- * its end: its events are balanced then, and its transcript whole.
+ * When a caller leaves the stream, is interrupted or closes its scope, the control of the run interrupts that fiber, and the caller waits
+ * for its end: by then each start event has its end, and each tool call its result.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -26,8 +26,8 @@ export interface Started {
 }
 
 /**
- * Starts a run, before this returns, in a fiber that can be interrupted only where it waits for foreign work. Calls `onRun` before the
- * first event, and runs `rest` after the last one.
+ * Starts a run in a fiber of its own, which can be interrupted only where it waits for foreign work. The run has begun when this returns.
+ * Calls `onRun` before the first event, and runs `rest` after the last one.
  */
 export const start = (
   task: Task,
@@ -100,7 +100,7 @@ export const handle = Effect.fnUntraced(function* <O, E, R>(
     }
   const report = Effect.gen(function* () {
     const exit = yield* Fiber.await(fiber)
-    // Code that continues when the run ends may await the result only then.
+    // An application may await the result only once it has seen the end of the run: this gives it one step of the scheduler for that.
     yield* Effect.yieldNow
     if (Exit.isFailure(exit) && !isAwaited)
       yield* Effect.logError(`Run ${id} failed, and no fiber awaits its result`, exit.cause)
@@ -118,7 +118,7 @@ export const handle = Effect.fnUntraced(function* <O, E, R>(
 export const stopAndWait = ({ fiber, run }: Started, reason: string): Effect.Effect<void> =>
   Effect.andThen(run.control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
 
-/** A run for its result; interrupting the wait stops the run for the reason. */
+/** Starts a run and waits for its result. Interrupting the wait cancels the run with the reason. */
 export const join = <E, R>(
   start: Effect.Effect<Started, E, R>,
   reason: () => string = () => "interrupted"
@@ -129,10 +129,10 @@ export const join = <E, R>(
     )
   )
 
-/** Events that may wait for the reader of a stream before its run waits with the next delta. */
+/** The number of events that a reader of a stream may be behind before the run waits with the next delta (backpressure). */
 const readAhead = 64
 
-/** A run for its events; leaving the stream stops the run. `start` gets the reader of the run. */
+/** Starts a run and streams its events. Leaving the stream cancels the run. `start` gets the reader of the run. */
 export const stream = <E, R>(
   start: (reader: Reader) => Effect.Effect<Started, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>

@@ -1,5 +1,6 @@
 /**
- * Holds or ends a run at the points where nothing is consumed yet: before each turn, and before each tool call.
+ * Holds a paused run before each turn and before each tool call, and ends a stopped one there: at these points no message has left its
+ * queue and no tool has begun.
  */
 import * as Effect from "effect/Effect"
 import type { FailureReason } from "./failureReason.ts"
@@ -12,7 +13,7 @@ export const open = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<voi
   yield* run.interruptible
 })
 
-/** Before a turn: checks the limits, and asks `pauseCheck` hooks. */
+/** Checks the limits and asks the `pauseCheck` hooks, before a turn. */
 export const beforeTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FailureReason> {
   yield* Limits.check(run)
   yield* run.ask(
@@ -46,7 +47,7 @@ const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
     yield* run.mailbox.delivered
     while (isHeld(run)) yield* run.control.runnable
     if (run.control.stop !== undefined) return
-    // The gate before the next turn holds the run.
+    // An interrupted turn ends although the run is paused. The gate before the next turn holds the run.
     if (run.control.paused !== undefined) return
     yield* resumed(run)
   }

@@ -1,5 +1,6 @@
 /**
- * Stops and pauses a run from outside, and runs the code that is not the run's own.
+ * Stops and pauses a run from outside, and runs foreign code (of providers, tools, hooks and context managers) so that it can be
+ * interrupted.
  *
  * A stop interrupts the fibers of the run, and keeps the reason. They can be interrupted only where they wait for foreign work (a
  * provider, a tool, a hook, a context manager): the engine completes all that it does between, so that events balance. Foreign work runs
@@ -16,22 +17,21 @@ import type { SessionError } from "./errors.ts"
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100
 
-/** Starts work, before this returns, in a fiber that ends with no other. */
+/** Starts work in a fiber that does not end with its parent. The work has begun when this returns. */
 export const detach = Effect.forkDetach({ startImmediately: true })
 
 /**
- * Starts work of the engine, before this returns, in a fiber that can be interrupted only where the work waits for foreign code: so it
- * always comes to its end, and its events balance. The caller waits for that end.
+ * Starts work of the engine in a fiber that can be interrupted only where the work waits for foreign code: so it always publishes its end
+ * events. The caller waits for that end. The work has begun when this returns.
  */
 export const inOwnFiber = Effect.forkDetach({ startImmediately: true, uninterruptible: true })
 
 /** Fibers that are interrupted together. */
 export class Fibers {
   private readonly fibers = new Set<Fiber.Fiber<unknown, unknown>>()
-  /** Whether they were interrupted. */
   isInterrupted = false
 
-  /** Runs work in this fiber, which is one of them meanwhile. */
+  /** Runs work in the current fiber, which belongs to the set until the work ends. */
   readonly including = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.withFiber((fiber) => {
       this.fibers.add(fiber)
@@ -41,10 +41,10 @@ export class Fibers {
       )
     })
 
-  /** Interrupts them all, the last begun first. Does not wait for their ends. */
+  /** Interrupts all fibers of the set, the newest first. Does not wait for their ends. */
   readonly interrupt: Effect.Effect<void> = Effect.suspend(() => this.interruptBut(undefined))
 
-  /** Interrupts all but the one that this runs in. */
+  /** Interrupts all fibers of the set but the current one. */
   readonly interruptOthers: Effect.Effect<void> = Effect.withFiber((self) => this.interruptBut(self))
 
   private interruptBut(self: Fiber.Fiber<unknown, unknown> | undefined): Effect.Effect<void> {
@@ -65,20 +65,20 @@ interface Reason {
 
 const because = (reason: string | undefined): Reason => (reason === undefined ? {} : { reason })
 
-/** A run inside of another. */
+/** A sub-agent's run, in the control of its parent run. */
 interface Inside {
   readonly toolCallId: string | undefined
   readonly ended: Latch.Latch
 }
 
-/** The switches of one run. */
+/** Stops, pauses and resumes one run. */
 export class Control {
   private readonly unpaused = Latch.makeUnsafe(true)
   /** The fibers of the run: its own, and those of its calls in the background. */
   readonly fibers = new Fibers()
   /** Opens after a stop has interrupted the fibers. */
   readonly stopped = Latch.makeUnsafe(false)
-  /** Those of the runs inside of this one, with the tool call that each belongs to, and the latch that its end opens. */
+  /** The controls of the sub-agents' runs, each with its tool call and the latch that opens at its end. */
   private readonly inner = new Map<Control, Inside>()
   /** Why the run was stopped; `undefined` while it was not. */
   stop: Stop | undefined
@@ -86,12 +86,12 @@ export class Control {
   paused: Reason | undefined
   /** Why the run was resumed last. */
   resumed: Reason = {}
-  /** Whether a process that had the run before published its pause, and none has published its end. */
+  /** Whether `RunPaused` was published, and `RunResumed` was not: an earlier process of the run may have done that. */
   isShownPaused = false
 
-  /** The fiber of the turn at work; `undefined` between turns. */
+  /** The fiber of the current turn; `undefined` between turns. */
   private turn: Fibers | undefined
-  /** Whether the turn at work was interrupted for a message of the user. The run continues with the next turn. */
+  /** Whether `cutTurn` interrupted the current turn. The run continues with the next turn. */
   isTurnCut = false
 
   private readonly held = Latch.makeUnsafe(false)
@@ -110,12 +110,12 @@ export class Control {
     })
   }
 
-  /** Whether the work of the turn is to end: the run was stopped, or its turn was interrupted. */
+  /** Whether the work of the turn must end, because the run was stopped or its turn was interrupted. */
   get isHalting(): boolean {
     return this.stop !== undefined || this.isTurnCut
   }
 
-  /** Takes a turn in a fiber of its own, which `cutTurn` interrupts. Succeeds with `undefined` for a turn that it interrupted. */
+  /** Runs a turn in a fiber of its own, which `cutTurn` can interrupt. Succeeds with `undefined` for an interrupted turn. */
   takeTurn<A, E>(turn: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> {
     return Effect.suspend(() => {
       const fibers = new Fibers()
@@ -131,7 +131,7 @@ export class Control {
     })
   }
 
-  /** Interrupts the turn at work, if there is one. Does not wait for its end. */
+  /** Interrupts the current turn for a message of the user, if there is a turn. Does not wait for its end. */
   readonly cutTurn: Effect.Effect<void> = Effect.suspend(() => {
     const { turn } = this
     if (turn === undefined || this.isHalting) return Effect.void
@@ -144,19 +144,19 @@ export class Control {
     return this.stopWith({ cause: "cancel", ...because(reason) })
   }
 
-  /** Takes the control of a run that begins inside of a tool call: it is paused and resumed together with this one. */
+  /** Adds the control of a sub-agent's run that begins: it is paused and resumed together with this run. */
   enter(control: Control, toolCallId: string | undefined): void {
     this.inner.set(control, { toolCallId, ended: Latch.makeUnsafe(false) })
     if (this.paused !== undefined) control.pause(this.paused.reason)
   }
 
-  /** Releases the control of a run that has ended. */
+  /** Removes the control of a sub-agent's run that has ended. */
   leave(control: Control): void {
     this.inner.get(control)?.ended.openUnsafe()
     this.inner.delete(control)
   }
 
-  /** Waits for the end of the runs that belong to a tool call; `undefined` if there is none. */
+  /** Waits for the end of the sub-agents' runs of a tool call; `undefined` if it has none. */
   innerEnded(toolCallId: string): Effect.Effect<void> | undefined {
     const inside = [...this.inner.values()].filter((inner) => inner.toolCallId === toolCallId)
     return inside.length === 0
@@ -164,7 +164,7 @@ export class Control {
       : Effect.forEach(inside, ({ ended }) => ended.await, { discard: true })
   }
 
-  /** Whether this run, or one inside of it, is paused. */
+  /** Whether this run or a sub-agent's run is paused. */
   get isPaused(): boolean {
     return this.paused !== undefined || [...this.inner.keys()].some((control) => control.isPaused)
   }
@@ -187,7 +187,7 @@ export class Control {
   }
 }
 
-/** Why foreign work was interrupted. Abandoned work ignored that. */
+/** Why foreign work was interrupted. Abandoned work has ignored its interruption for longer than `grace`. */
 interface Cut {
   readonly _tag: "Halted" | "TimedOut"
   readonly isAbandoned: boolean
@@ -199,13 +199,13 @@ export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<
 export interface AttemptOptions {
   /** The run that waits for the work: a stop ends the wait. Default: the interruption of the caller does. */
   readonly control?: Control | undefined
-  /** The work is interrupted when this ends. Default: it may take as long as it likes. */
+  /** Interrupts the work when this effect ends, such as a sleep. Default: the work has no time limit. */
   readonly until?: Effect.Effect<unknown> | undefined
-  /** Waits for work inside of this one that comes to an end of its own: until then this one is not abandoned. Default: none. */
+  /** Waits for the sub-agents' runs of the work, which end by themselves: until then it is not abandoned. Default: none. */
   readonly inner?: () => Effect.Effect<void> | undefined
 }
 
-/** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
+/** Runs foreign work in a fiber of its own until it ends, is stopped or times out. Abandons interrupted work after `grace`. */
 export const attempt = <A, E, R>(
   work: Effect.Effect<A, E, R>,
   { control, inner, until }: AttemptOptions = {}
@@ -226,7 +226,7 @@ export const attempt = <A, E, R>(
     })
   })
 
-/** Interrupts work, and waits for its end, or for the end of its grace. */
+/** Interrupts work, and waits for its end or until `grace` is over. */
 const leave = (
   fiber: Fiber.Fiber<unknown, unknown>,
   _tag: Cut["_tag"],

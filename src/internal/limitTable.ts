@@ -6,7 +6,7 @@ import type { Limits } from "../RunOptions.ts"
 
 /** The rules for one member. */
 export interface Row {
-  /** The value of a run that has none of its own. Default: no bound. */
+  /** The default of the limit. Absent: no bound. */
   readonly initial?: number
   /** The unit of the bound; absent for a member that bounds nothing. */
   readonly unit?: "turns" | "milliseconds" | "calls" | "bytes" | "tokens" | "currency" | "rounds" | "retries"
@@ -15,7 +15,7 @@ export interface Row {
    * client, or the value of the server alone.
    */
   readonly narrows: "smaller" | "shorter" | "client" | "server"
-  /** Of a bound that fails the run: the member of `Interrupted` by which it counts on, or the part that it counts anew. */
+  /** The member of `Interrupted` from which a continued run counts on, or the part that it counts anew. Only for bounds that fail a run. */
   readonly counts?: "turns" | "countedMs" | "toolCalls" | "spent" | "calls" | "request"
   /** Its name in `LimitExceeded` of version 0.1.0, if that was another one. */
   readonly formerly?: string

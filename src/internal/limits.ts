@@ -1,5 +1,5 @@
 /**
- * Ends a run by itself, by the limits of `limitTable`, and counts for them: identical calls, time, tokens and cost.
+ * Ends a run at the limits of `limitTable`, and counts for them: identical calls, time, tokens and cost.
  */
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -27,7 +27,7 @@ import * as StopCondition from "../StopCondition.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Usage from "../Usage.ts"
 
-/** The part of a run that its limits look at. */
+/** The parts of a run that its limits read. */
 interface Limited {
   readonly options: RunOptions
   readonly retry: { readonly retries: number } | undefined
@@ -46,18 +46,17 @@ interface Limited {
   readonly attempt: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
-/** How many turns a run may have, those that failed and were retried included. */
+/** The most turns of a run, those that failed and were retried included. */
 export const maxTurns = ({ options, retry }: Limited): number =>
   (options.limits?.maxTurns ?? table.maxTurns.initial) + (retry?.retries ?? 0)
 
-/** How often hooks may have one tool call run again. */
+/** The most times that `afterTool` hooks may run one tool call again. */
 export const maxToolRetries = (run: Limited): number =>
   run.options.limits?.maxToolRetries ?? table.maxToolRetries.initial
 
 const maxIdentical = (run: Limited): number =>
   run.options.limits?.maxIdenticalToolCalls ?? table.maxIdenticalToolCalls.initial
 
-/** Milliseconds that a run may take. */
 const executionTime = ({ options: { limits } }: Limited): number =>
   limits?.executionTime === undefined ? Infinity : Duration.toMillis(limits.executionTime)
 
@@ -90,7 +89,7 @@ export const tooManyToolCalls = ({ options, toolCalls }: Limited): LimitExceeded
   return toolCalls > maxToolCalls ? exceeded("maxToolCalls", toolCalls, maxToolCalls) : undefined
 }
 
-/** Stops a run when its time is over, counted from its beginning. It does not count while a person has a question to answer. */
+/** Stops a run when its `executionTime` is over. The time stands still while a person has an approval or a question to answer. */
 export class Deadline {
   private readonly run: Limited
   private time: Duration.Input | undefined
@@ -100,7 +99,7 @@ export class Deadline {
     this.run = run
   }
 
-  /** Goes by the options as they are now. */
+  /** Starts the timer anew for the current options, which a hook or the application may have changed. */
   readonly set: Effect.Effect<void> = Effect.suspend(() => {
     const { options, spent } = this.run
     const { limits } = options
@@ -121,7 +120,7 @@ export class Deadline {
   )
 }
 
-/** Fails if a turn must not begin. The limit on turns is not checked here: it has a policy. */
+/** Fails if a turn must not begin. `loop` checks `maxTurns`, since `onMaxTurns` decides what then happens. */
 export const check = Effect.fnUntraced(function* (run: Limited) {
   const { executionTime: time, maxContextSize: max } = run.options.limits ?? {}
   if (time !== undefined && run.waiting.stopwatch.elapsed >= Duration.toMillis(time))
@@ -139,7 +138,7 @@ const costUnknown = (models: ReadonlyArray<string>): string =>
   `maxCost cannot hold for ${models.join(", ")}: the provider reports no cost, and no price is known. ` +
   "Set limits.prices, or provide the service Prices"
 
-/** Measures the messages of the request: a window that leaves messages out leaves them out here too. */
+/** Fails if the messages of the next request are too large. Messages that the context manager leaves out do not count. */
 const checkContextSize = Effect.fnUntraced(function* (run: Limited, max: number) {
   const { compaction, messages: accepted } = run.conversation
   const { messages } = Transcript.compacted([...accepted, ...run.pending.messages], compaction)
@@ -154,7 +153,7 @@ export const checkRepetition = (run: Limited): Effect.Effect<void, LimitExceeded
   return run.repetition.isReached(run.turn, max) ? exceeded("maxIdenticalToolCalls", max, max) : Effect.void
 }
 
-/** Keeps a call and its result for `checkRepetition`, and gives the content of the result for the model. */
+/** Records a call and its result for `checkRepetition`. Returns the content for the model, which may end with a warning. */
 export const recordCall = (
   run: Limited,
   call: ToolCall,
@@ -173,28 +172,28 @@ const sizeOfOne = memoize((message: Message) => new TextEncoder().encode(JSON.st
 
 // ───────────────────────── Identical calls
 
-/** Cycles of up to this many calls count as identical: A-A-A, A-B-A-B, A-B-C-A-B-C. */
+/** The longest cycle of calls that counts as a repetition: A-A-A, A-B-A-B and A-B-C-A-B-C count. */
 const longestCycle = 3
 
-/** The lowest limit that leaves a round in which to warn the model. */
+/** The smallest limit with which the model gets a warning one round before the run fails. */
 const leastToWarn = 3
 
-/** Arguments of more characters are compared as they were written, shorter ones by their JSON value. */
+/** Arguments up to this many characters are compared as JSON values, longer ones as text, which is faster. */
 const longArguments = 1000
 
-/** Texts that identify one call and its result. The transcript holds them anyway. */
+/** The texts that identify a call and its result. They are the strings of the transcript, so that keeping them takes no memory. */
 type Signature = ReadonlyArray<string>
 
-/** The latest calls of one run. `max`: how many identical rounds are allowed; `Infinity` for no limit. */
+/** Finds repetitions among the latest calls of one run. `max` is the number of identical rounds that are allowed. */
 export class Repetition {
-  /** Oldest first; equal calls are the same object. */
+  /** The latest calls, oldest first. Equal calls are the same object. */
   private recent: ReadonlyArray<Signature> = []
-  /** The turn in which the model was warned, while it repeats itself. */
+  /** The turn of the warning; `undefined` once the model has made another call. */
   private warnedIn: number | undefined
 
   /**
-   * Keeps a call and its result, and gives the content of the result for the model: with a warning, once, when one more
-   * round of the same calls would end the run.
+   * Records a call and its result. Returns the content of the result for the model: with a warning, once, when one more round of the same
+   * calls would fail the run.
    */
   record(call: ToolCall, output: ToolOutput, turn: number, max: number): ToolOutput["content"] {
     if (!Number.isFinite(max)) return output.content
@@ -209,7 +208,7 @@ export class Repetition {
       : output.content
   }
 
-  /** Whether the limit is reached, and the model had an answer in which to react to the warning. */
+  /** Whether the limit is reached, and the model has answered since the warning. */
   isReached(turn: number, max: number): boolean {
     const isUnread = max >= leastToWarn && this.warnedIn === turn
     return isCircling(this.recent, max) && !isUnread
@@ -246,21 +245,21 @@ const repeats = (calls: ReadonlyArray<Signature>, length: number, times: number)
 
 // ───────────────────────── The time that counts
 
-/** Measures a run or a tool call. Those around it stand still with it. */
+/** Measures the time of a run or a tool call. It can stand still, and the stopwatches of the parent run and its call then do too. */
 export class Stopwatch {
   private readonly clock: Clock.Clock
   private readonly outer: Stopwatch | undefined
   private readonly startedAt: number
-  /** Milliseconds that it stood still, up to the last time that it ran on. */
+  /** The milliseconds for which it stood still, without those of a hold that has not ended. */
   private stood = 0
-  /** When it stopped last. */
+  /** The time at which it last began to stand still. */
   private stoppedAt = 0
-  /** How many questions are open. */
+  /** The number of waits for a person that have not ended. It runs at 0. */
   private holds = 0
-  /** Open while it runs; made when it first stops. */
+  /** A latch that is open while the stopwatch runs; `undefined` until it first stands still. */
   private running: Latch.Latch | undefined
 
-  /** Milliseconds before this one began, and those of them that count. */
+  /** The milliseconds of the run before this process, in total and without the time for which it stood still. */
   private readonly before: number
   private readonly counted: number
 
@@ -272,18 +271,18 @@ export class Stopwatch {
     this.startedAt = monotonicMillis(clock)
   }
 
-  /** Milliseconds that have passed. */
+  /** The milliseconds that have passed, standing still included. */
   get total(): number {
     return this.before + Number(this.clock.monotonicTimeNanosUnsafe()) / 1_000_000 - this.startedAt
   }
 
-  /** Milliseconds that count. */
+  /** The milliseconds that count: those for which it did not stand still. */
   get elapsed(): number {
     const until = this.holds > 0 ? this.stoppedAt : monotonicMillis(this.clock)
     return this.counted + until - this.startedAt - this.stood
   }
 
-  /** Ends when so many milliseconds count. */
+  /** Ends when `elapsed` reaches a number of milliseconds. */
   readonly until = (millis: number): Effect.Effect<void> =>
     Effect.andThen(
       Effect.sleep(Math.max(0, millis - this.elapsed)),
@@ -294,7 +293,7 @@ export class Stopwatch {
       })
     )
 
-  /** Runs work while the time stands still, for this one and those around it. */
+  /** Runs work, such as a wait for a person, while this stopwatch and the outer ones stand still. */
   readonly held = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.acquireUseRelease(
       Effect.sync(() => this.stop()),
@@ -318,20 +317,20 @@ export class Stopwatch {
   }
 }
 
-/** Milliseconds of the clock's monotonic time, which nothing sets back. */
+/** The clock's monotonic time in milliseconds, which changes of the system's time do not affect. */
 export const monotonicMillis = (clock: Clock.Clock): number =>
   Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
 // ───────────────────────── Tokens and cost
 
-/** The usage of one answer, also while it streams. */
+/** The usage of one answer, which may still stream, so that it is an estimate. */
 export interface Entry {
   readonly usage: Usage.Usage
   /** `provider/model`. Default: not known. */
   readonly model?: string
 }
 
-/** The sum of all answers so far. */
+/** The sum that the limits compare, of all answers so far. */
 interface Counted {
   readonly total: number
   readonly cost: number | undefined
@@ -340,7 +339,7 @@ interface Counted {
 
 export const nothing: Entry = { usage: Usage.zero }
 
-/** Members of events: `childUsage` is absent where no run inside has spent anything. */
+/** A sum as events have it. `childUsage` is the part of sub-agents, absent if they spent nothing. */
 interface Sum {
   readonly usage: Usage.Usage
   readonly childUsage?: Usage.Usage
@@ -353,25 +352,25 @@ const plus = ({ childUsage, usage }: Sum, spent: Usage.Usage, isInside: boolean)
   return { usage: Usage.add(usage, spent), ...(inside === undefined ? {} : { childUsage: inside }) }
 }
 
-/** The spending of a run, for events, and for its limits: these count estimates too, of answers without figures. */
+/** The tokens and the cost of a run, for its events and its limits. The limits also count estimates where a provider reports no usage. */
 export class Spending {
   limits: Limits | undefined
-  /** Whether there is any limit on what is spent. */
+  /** Whether a limit on tokens or cost holds, of this run or a parent run: only then it estimates answers while they stream. */
   isBounded = false
-  /** That of the run this one is inside of, which bounds this one too. */
+  /** The spending of the run in whose tool or hook this run began: its limits hold for this run too. Absent outside of runs. */
   readonly outer: Spending | undefined
-  /** That of the run that this one belongs to, whose events count this one too. */
+  /** The spending of the parent run of a sub-agent's run, whose events count it in `childUsage`. */
   private readonly parent: Spending | undefined
-  /** For the limits. */
+  /** The sum for the limits, with estimates. */
   private counted: Counted = { total: 0, cost: undefined, estimated: 0 }
   /** The models that spent tokens at no known price. */
   private readonly unpriced = new Set<string>()
   private isWarned = false
-  /** Of the run. */
+  /** The reported usage of the run, for its events. */
   total = noSpending
-  /** Of this turn, retracted answers included. */
+  /** The usage of this turn, retracted answers included. */
   turn = noSpending
-  /** Of the next turn, before it begins: an interrupted run has begun it, or calls that continue between turns have spent it. */
+  /** The usage that the next turn starts with: that of the turn that a crash interrupted, and that of background calls between turns. */
   private begun = noSpending
   private isBetweenTurns = false
 
@@ -381,25 +380,25 @@ export class Spending {
     this.bound(limits)
   }
 
-  /** Goes by these limits from now on. */
+  /** Applies these limits from now on. */
   bound(limits: Limits | undefined): void {
     this.limits = limits
     const isBounded = limits?.maxCost !== undefined || limits?.maxTotalTokens !== undefined
     this.isBounded = isBounded || this.outer?.isBounded === true
   }
 
-  /** The models whose cost is missing in the sum, once, where there is a limit on the cost. */
+  /** Returns, once, the models whose cost is not known although `maxCost` is set, for a warning in the log. */
   takeUnpriced(): ReadonlyArray<string> {
     if (this.isWarned || this.unpriced.size === 0 || this.limits?.maxCost === undefined) return []
     this.isWarned = true
     return [...this.unpriced]
   }
 
-  /** Puts what is known of an answer now in place of what was known of it before. */
+  /** Replaces the entry of an answer: an estimate by a newer one, or by the reported usage. */
   replace(before: Entry, now: Entry): void {
     const { cost, estimated, total } = this.counted
     const prices = this.limits?.prices
-    // A run inside of this one may have no prices.
+    // A sub-agent may have no prices: the prices of this run apply.
     const known = priced(now.usage, prices, undefined)
     const replaced = before === nothing ? before.usage : priced(before.usage, prices, undefined)
     if (known.cost === undefined && known.total > 0) this.unpriced.add(now.model ?? "the model")
@@ -412,7 +411,7 @@ export class Spending {
     this.outer?.replace(before, now)
   }
 
-  /** The first limit that is reached, from the inside out. */
+  /** The error of the first limit that is reached: of this run, else of its parent runs, from the inside out. */
   get exceeded(): LimitExceeded | undefined {
     if (!this.isBounded) return undefined
     const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits ?? {}
@@ -440,7 +439,7 @@ export class Spending {
     this.isBetweenTurns = true
   }
 
-  /** Continues from what an interrupted run has spent. The runs around it have counted that. */
+  /** Adds the spending of a run before it was interrupted. The parent runs have counted it already. */
   restore(sum: Sum, turn: Sum = noSpending): void {
     this.total = sum
     this.begun = turn
@@ -448,7 +447,7 @@ export class Spending {
     this.counted = { total, cost, estimated }
   }
 
-  /** Adds what a model call of this run has spent; to its turn too, unless that did not use it. */
+  /** Adds the usage of a model call: to the run, and with `isOfTurn` to the current turn. */
   add(spent: Usage.Usage | undefined, isOfTurn = true): void {
     if (spent === undefined) return
     this.total = plus(this.total, spent, false)
@@ -456,9 +455,9 @@ export class Spending {
     this.parent?.addInside(spent)
   }
 
-  /** Adds what a run inside, or a tool itself, has spent. */
+  /** Adds the usage of a sub-agent, or of model calls that a tool made itself. */
   addInside(spent: Usage.Usage): void {
-    // The run inside may know no prices.
+    // The sub-agent may have no prices.
     const counted = priced(spent, this.limits?.prices, undefined)
     this.total = plus(this.total, counted, true)
     if (this.isBetweenTurns) this.begun = plus(this.begun, counted, true)
@@ -467,7 +466,7 @@ export class Spending {
   }
 }
 
-/** Adds the cost and its source. That of the provider counts before `limits.prices`, and those before the price of the model. */
+/** Adds the cost and its source: the cost that the provider reports, else by `limits.prices`, else by the price of the model. */
 export const priced = (
   usage: Usage.Usage,
   prices: Limits["prices"],
@@ -502,7 +501,7 @@ export const inputOf = ({ messages, system = "", tools }: ModelRequest): number 
 
 const tokens = (characters: number): number => Math.ceil(characters / 4)
 
-/** Counted for an image or a file, in characters: the number of their bytes has no relation to their tokens. */
+/** The characters that an image or a file counts as: the number of its bytes has no relation to its tokens. */
 const media = 4_000
 
 const lengthOf = (content: ModelMessage["content"]): number => {

@@ -27,7 +27,7 @@ export const execute = Effect.fnUntraced(function* (
   run: Run,
   task: Task
 ): Effect.fn.Return<RunResult, RunFailed> {
-  // Children of the fiber of the run: they end with it.
+  // These fibers are children of the fiber of the run, so that they end with it.
   for (const service of [run.mailbox.serve, run.mailbox.announceQueues]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
@@ -42,7 +42,7 @@ export const execute = Effect.fnUntraced(function* (
     )
   )
   if (run.background !== undefined) yield* run.background.close
-  // A turn that stays open has its results first.
+  // Ends of background calls follow the results of a turn, which a suspended turn does not have yet.
   if (run.waiting.turn === undefined) run.background?.report()
   yield* deadline.unset
   return yield* Ending.finish(run, Pending.restore(run), exit)
@@ -74,7 +74,7 @@ const work = (run: Run, task: Task, deadline: Limits.Deadline): Effect.Effect<Ru
     ? turns(run, task, deadline)
     : Effect.as(Compact.byHand(run, task.byHand), "completed")
 
-/** Takes turns until the run ends, and returns how. */
+/** Takes turns until the run ends, and returns the status. */
 const turns = Effect.fnUntraced(function* (
   run: Run,
   task: Task,
@@ -93,7 +93,7 @@ const turns = Effect.fnUntraced(function* (
   }
   for (let isFirst = true; ; isFirst = false) {
     const begun = isFirst ? task.interrupted?.open : undefined
-    // The calls of an interrupted turn get their results, whatever keeps the next turn from beginning.
+    // A turn that a crash interrupted is not held by the gate: its calls must get their results even if no other turn may begin.
     if (begun === undefined) {
       yield* Gate.open(run)
       yield* takeChanges
@@ -117,7 +117,7 @@ const turns = Effect.fnUntraced(function* (
   }
 })
 
-/** Takes a turn. If its model call fails and the application allows a retry, waits until it is due, and returns `undefined`. */
+/** Takes a turn. If its model call fails and the option `retry` allows another turn, waits for the delay and returns `undefined`. */
 const retrying = (
   run: Run,
   turn: Effect.Effect<Turn.Turn, FailureReason>
@@ -136,7 +136,7 @@ const retrying = (
   return Effect.tap(turn, retry.reset).pipe(Effect.catchTag("ProviderError", wait))
 }
 
-/** Lets hooks prepare the next turn, then asks them whether the run stops here, or takes another turn in any case. */
+/** Runs the hooks between two turns: `prepareNextTurn`, which may change options, then `shouldStopAfterTurn`. */
 const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
   yield* run.interruptible
   const input = (): Hook.AfterTurnInput => ({
@@ -159,10 +159,10 @@ const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
   return isEnd
 })
 
-/** How the run ended; `undefined` if another turn follows. */
+/** The status of a run that ends; `undefined` if another turn follows. */
 type Ended = Effect.fn.Return<RunStatus | undefined, FailureReason>
 
-/** Takes queued messages for the next turn, or returns how the run ended. */
+/** Takes queued messages for the next turn, or returns the status of a run that ends. */
 const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const toolsContinue = run.isContinued || (turn.toolResults.length > 0 && !turn.isTerminated)
   yield* Ending.checkOutput(run, turn)
@@ -174,7 +174,7 @@ const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
     const status = isOpen ? undefined : yield* naturalEnd(run, turn)
     return status ?? (isMet ? "stopped" : yield* outOfTurns(run))
   }
-  // Steering may have been taken during the tools.
+  // With `skipRemaining` steering messages may have been taken between the tool calls.
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
   if (toolsContinue || run.pending.messages.length > 0) return undefined
   yield* Pending.takeFollowUps(run)
@@ -183,7 +183,7 @@ const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   return yield* naturalEnd(run, turn)
 })
 
-/** Whether ends of background calls start another turn, unless tools asked to end the run. */
+/** Whether the run waits for background calls, whose ends start another turn. If tools ended the run with `terminate`, it does not. */
 const isExpected = ({ background, output }: Run, { isTerminated, message }: Turn.Turn): boolean =>
   background !== undefined &&
   (!isTerminated || output?.isGivenBy(Message.toolCalls(message)) === true) &&
@@ -208,7 +208,7 @@ const awaitNews = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<boole
   return false
 })
 
-/** How the run ends after its last turn; `undefined` if the model must repair its output first. */
+/** Ends a run after its last turn: returns the status, or `undefined` if the model must repair its output first. */
 const naturalEnd = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const { output } = run
   const isGiven = output?.isGivenBy(Message.toolCalls(turn.message)) ?? false

@@ -1,5 +1,5 @@
 /**
- * Opens an agent from its definition, for as long as its scope: its tools, its hooks, its runtime, and the agents that it hands off to.
+ * Opens an agent from its definition in the current scope: its tools, its hooks, its runtime, and the agents that it hands off to.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -49,7 +49,7 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
   const own = Context.make(Provider, Context.get(made, Provider)).pipe(
     Context.add(ToolRegistry.ToolRegistry, registry),
     Context.add(HookManager.HookManager, manager),
-    // Agents that a tool makes have the tool for a caller.
+    // An agent that a tool makes is no agent of a server: its caller is the tool.
     Context.add(Served, false)
   )
   const scope = Context.get(made, Scope.Scope)
@@ -61,8 +61,8 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
     State.initial(messages, options, compaction),
     modes,
     { journal: session && new Journal(session), parent, preserveHistory, scope, team },
-    // Services of the agent under the caller's, so that the caller's span and services win, but in a server. The provider, the tools
-    // and the hooks are always the agent's.
+    // The services of the caller win over those of the agent, so that runs are in the caller's span; in a server only those of `asking` do.
+    // The provider, the tools and the hooks are always the agent's.
     (caller) => Context.mergeAll(made, isServed ? asking(caller) : caller, own)
   )
   yield* runtime.restore
@@ -70,7 +70,7 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
   return { runtime, registry, manager }
 })
 
-/** The options of the agent that the conversation of a session is with. */
+/** Hands the conversation to the agent that the session was with, and returns the options of that agent. */
 const restored = (
   team: Team,
   options: RunOptions.RunOptions,
@@ -88,14 +88,14 @@ const noMember = ({ to }: HandedOff, { active }: Team): string =>
 // ───────────────────────── The services of an agent that a server keeps
 
 /**
- * Whether the runs of an agent take none of the services of their callers. Read when the agent is made. A request of a server has
- * services of its own, such as a file system without files, which must not hide those of the application.
+ * Whether the runs of an agent ignore the services of their callers, as the agents of a server do. `open` reads it. A request to a server
+ * has services of its own, such as a file system without files, which must not hide those of the application.
  */
 export const Served = Context.Reference<boolean>("effect-agent/Served", { defaultValue: () => false })
 
-/** The services of a caller that runs always take: its run, its call, its span, and the settings of its log. */
+/** The services of a caller that runs take also in a server: the parent run, the tool call, the span, and the log settings. */
 const asking = Context.pick(
-  // By its key, since its module needs this one.
+  // The service is named by its key, since an import of its module would be circular.
   Context.Service<unknown>("effect-agent/Run"),
   ToolContext,
   Tracer.ParentSpan,
@@ -110,8 +110,8 @@ type Registry = ToolRegistry.ToolRegistry["Service"]
 type Definitions = ReadonlyArray<ToolDefinition>
 
 /**
- * Makes the registry of an agent. An agent inside of a run does not get the tools of that run: a model that may call an agent has not
- * thereby given it its own tools.
+ * Makes the registry of an agent. It joins the registry around `Agent.make`, but a sub-agent does not get the tools of its parent run:
+ * permission to call a sub-agent does not include permission for it to use those tools.
  */
 const registryOf = <const Owned extends ReadonlyArray<Tool.Any>>(
   ...tools: Owned
@@ -126,10 +126,10 @@ const registryOf = <const Owned extends ReadonlyArray<Tool.Any>>(
         })
   })
 
-/** The tools of both. A tool of the agent hides one around it that has its name, and so does the removal of one. */
+/** The tools of two registries. A tool of `own` hides one of `around` that has its name, and so does its removal. */
 const together = (around: Registry, own: Registry) => {
   const removed = new Set<string>()
-  // Memoized, since providers keep what they encode by the array.
+  // Returns one array for the same tools, since providers cache the encoding of an array.
   const joining = () =>
     memoize((own: Definitions) =>
       memoize((outer: Definitions): Definitions => {
@@ -155,7 +155,7 @@ const together = (around: Registry, own: Registry) => {
   }
 }
 
-/** Calls go through the registry around: a wrapper of it sees those of the agent's own tools too. */
+/** Joins two registries. Calls of all tools go through `around`, so that a wrapper of it sees those of the agent's own tools too. */
 const beside = (around: Registry, own: Registry): Registry => {
   const { definitions, get, join, remove } = together(around, own)
   const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
@@ -206,7 +206,7 @@ const beside = (around: Registry, own: Registry): Registry => {
 
 // ───────────────────────── The agents that it hands off to
 
-/** Marks the tools that hand off, also those that are wrapped. */
+/** The key of the mark of a tool that hands off. `Tool.wrap` keeps it. */
 const HandOffId = "~effect-agent/HandOff"
 
 /** The services of the tools and hooks of an agent. */
@@ -228,7 +228,7 @@ type Members = Team["members"]
 const isHandOff = <T extends Tool.Any>(tool: T): tool is T & HandOff<Tool.Requirements<T>> =>
   HandOffId in tool
 
-/** Puts the agents that these tools hand off to among the members of a team. */
+/** Adds the agents that these tools hand off to to the members of a team. */
 const joinAll = <T extends Tools>(
   members: Members,
   tools: T
@@ -237,7 +237,7 @@ const joinAll = <T extends Tools>(
     discard: true
   })
 
-/** Puts an agent among the members of a team, unless one has its name. */
+/** Adds an agent to the members of a team, unless a member has its name. */
 const join = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   members: Members,
   { name, ...member }: Pick<Member, "name" | "history">,
@@ -359,7 +359,7 @@ export const handOff = <
   const tool = Tool.make({
     name,
     description,
-    // Nothing outside of the run changes: a hand-off that a crash cut is made again.
+    // A hand-off changes nothing outside of the run, so it may run again after a crash.
     effect: "idempotent",
     execute: Effect.fnUntraced(function* () {
       const { toolCallId } = yield* Tool.ToolContext

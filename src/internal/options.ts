@@ -1,6 +1,5 @@
 /**
- * The options of one run, which are `RunOptions` and beside them its output and its retries, and those of an agent: as they are read,
- * and as events have them.
+ * Reads the options of a run, which are `RunOptions`, its output and its retries, and the options of an agent.
  */
 import type * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
@@ -110,12 +109,12 @@ export interface RunIdOptions {
   readonly runId?: string
 }
 
-/** The options beside `RunOptions`, as an application gave them. Types do not guard plain JavaScript. */
+/** The output and retry options as the application gave them, not checked yet: types do not guard plain JavaScript. */
 export type Unread = { readonly [Name in keyof Beside]-?: Beside[Name] | undefined }
 
 type Beside = RetryOptions & OutputOptions<unknown>
 
-/** The schemas of the options beside `RunOptions`. */
+/** The schemas of the output and retry options. */
 export const fields = {
   output: Schema.optionalKey(
     Schema.declare((value) => Schema.isSchema(value) || Predicate.hasProperty(value, "~standard"), {
@@ -136,7 +135,7 @@ const readBeside = Input.reader(
   Schema.Struct({ ...fields, runId: Schema.optionalKey(Schema.NonEmptyString) })
 )
 
-/** The options of a run, read. */
+/** The options of a run after they were checked and decoded. */
 export interface Prompted<Options, O = {}> {
   /** The id of the run. Default: a new one. */
   readonly runId?: string | undefined
@@ -165,7 +164,7 @@ const reading =
       }
     })
 
-/** Reads the options of a prompt. Those beside `RunOptions` are those of the agent, unless the prompt has its own. */
+/** Reads the options of a prompt. Its output and retries default to those of the agent. */
 export const readPrompt = reading(Input.patch)
 
 /** Reads the options of a run without an agent. */
@@ -255,7 +254,7 @@ const decode = Input.reader(
   })
 )
 
-/** Reads the options of an agent. Members that are `undefined` count as not given. `beside`: other names that are taken. */
+/** Reads the options of an agent. Members that are `undefined` count as not given. `beside` are names of further options. */
 export const readAgent = <T extends Tools, H extends Hooks>(
   options: AgentOptions<T, H> & OutputOptions<unknown>,
   beside: ReadonlyArray<string> = []
@@ -283,7 +282,7 @@ export const readAgent = <T extends Tools, H extends Hooks>(
     }
   })
 
-/** The definition of an agent, read from its options. */
+/** The options of an agent after they were checked and decoded. */
 export type Definition<T extends Tools, H extends Hooks> = Result.Result.Success<
   ReturnType<typeof readAgent<T, H>>
 >

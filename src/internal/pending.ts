@@ -1,6 +1,6 @@
 /**
- * Takes messages from hooks and queues for the transcript. Messages that a run has taken and not delivered when it ends go
- * back to their queue.
+ * Takes messages from hooks and queues, and adds them to the transcript. When a run ends, messages that it has taken and not added go back
+ * to their queue.
  */
 import * as Effect from "effect/Effect"
 import * as Continuation from "./continuation.ts"
@@ -9,12 +9,12 @@ import type * as Hook from "../Hook.ts"
 import type { Message } from "../Message.ts"
 import type { Run } from "./run.ts"
 
-/** Appends the pending messages, and at the start of a run the steering that waits. */
+/** Adds the pending messages to the transcript. With `pollFirst`, as at the start of a run, also polls for steering. */
 export const deliver = Effect.fnUntraced(function* (
   run: Run,
   pollFirst: boolean
 ): Effect.fn.Return<void, FailureReason> {
-  // Steering of a run that was stopped was sent before the prompt: an answer to it alone would answer what is over.
+  // The user sent steering to the run that was stopped before this prompt, so it stands before the prompt: the model answers both.
   if (pollFirst && wasCutShort(run)) run.addBefore(run.queues.drain("steering", "all"))
   if (run.background !== undefined) run.background.report()
   run.deliverPending()
@@ -27,11 +27,11 @@ export const deliver = Effect.fnUntraced(function* (
   yield* run.mailbox.delivered
 })
 
-/** Whether the conversation ends in the middle of a run that ended. */
+/** Whether steering waits and the last run was stopped before the model had answered. */
 const wasCutShort = ({ messages, queues }: Run): boolean =>
   queues.sizes.steering > 0 && (Continuation.isBrokenOff(messages) || Continuation.isUnanswered(messages))
 
-/** Takes steering from the hooks, then from the queue. Messages of a hook are kept although the next hook fails. */
+/** Takes steering from the hooks, then from the queue. If a hook fails, the messages of earlier hooks are kept. */
 export const takeSteering = Effect.fnUntraced(function* (
   run: Run,
   phase: Hook.SteeringPhase
@@ -44,7 +44,7 @@ export const takeSteering = Effect.fnUntraced(function* (
   run.addPending("steering", run.queues.drain("steering"))
 })
 
-/** Takes follow-ups in the same way. Finds the run over and the queue empty in one synchronous step. */
+/** Takes follow-ups from the hooks, then from the queue. An empty queue ends the run in the same step, so that no message is lost. */
 export const takeFollowUps = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FailureReason> {
   yield* run.ask(
     "followUp",
@@ -54,7 +54,7 @@ export const takeFollowUps = Effect.fnUntraced(function* (run: Run): Effect.fn.R
   run.addPending("followUp", run.queues.drain("followUp"))
 })
 
-/** Gives undelivered messages back to their queue, and returns them. */
+/** Puts messages that were not added back into their queue, and returns them. */
 export const restore = (run: Run): ReadonlyArray<Message> => {
   const { from, messages } = run.pending
   if (from === undefined) return []

@@ -1,7 +1,8 @@
 /**
- * Messages that wait for a run: steering is put in after the current turn, a follow-up when the run would end.
+ * The queues of an agent: a run takes steering messages after the current turn, and follow-ups when it would end.
  *
- * Plain values, changed in one step: "nothing is queued" and "the run is over" cannot fall apart.
+ * They are plain values that change in one synchronous step, so that a run can find its queue empty and end without losing a message
+ * between.
  */
 import * as Latch from "effect/Latch"
 import type { Message } from "../Message.ts"
@@ -59,11 +60,11 @@ export interface Queued {
 export class Queues {
   queued: Queued = { steering: [], followUp: [] }
   modes: QueueModes
-  /** Open while the sizes have changed since `takeChange`. */
+  /** A latch that is open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
   /** Whether `changed` is open. */
   hasChanged = false
-  /** Opened by the next message, which puts another one in its place. */
+  /** A latch that the next message opens. A new latch then takes its place. */
   arrival = Latch.makeUnsafe(false)
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
@@ -86,7 +87,7 @@ export class Queues {
     arrival.openUnsafe()
   }
 
-  /** The next batch: one message or all, by the queue's mode. */
+  /** Removes and returns the next message or all messages, by the mode of the queue. */
   drain(name: QueueName, mode = this.modes[name]): ReadonlyArray<Message> {
     const queue = this.queued[name]
     const batch = mode === "all" ? queue : queue.slice(0, 1)
@@ -94,7 +95,7 @@ export class Queues {
     return batch
   }
 
-  /** Puts a batch back where it came from. */
+  /** Puts messages back at the front of their queue. */
   restore(name: QueueName, messages: ReadonlyArray<Message>): void {
     if (messages.length > 0) this.set(name, [...messages, ...this.queued[name]])
   }

@@ -1,8 +1,8 @@
 /**
  * One run, from its start to its end.
  *
- * Only the methods of this class assign its fields. They run in the run's own fiber and those of its tools, and each is one
- * synchronous step. Values that a run returns are copies, or are replaced and never changed.
+ * Only the methods of this class assign its fields. Each method is one synchronous step, so that the fibers of the run and of its tools
+ * need no locks. Values that a run returns are immutable or copies.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -39,15 +39,15 @@ import { ResultLimit, ToolRegistry } from "../ToolRegistry.ts"
 import type { Usage } from "../Usage.ts"
 import { Waiting } from "./waiting.ts"
 
-/** The services of a run. */
+/** The services that a run requires. */
 export type Services = Provider | ToolRegistry
 
-/** Unique, like the ids of messages. */
+/** Makes an id that is unique in and across processes, like the ids of messages. */
 export const makeRunId = (): string => `run_${makeId().slice("msg_".length)}`
 
-/** Those who receive the events of a run, and the run whose tool call it belongs to. */
+/** The receivers of the events of a run, and its parent run. */
 export interface Surroundings extends Audience {
-  /** Publishes the events between its own, in place of the reader, and counts the usage. Default: none. */
+  /** The run whose tool call this run belongs to. It publishes the events of this run, and counts the usage. Default: none. */
   readonly parent?: Run | undefined
 }
 
@@ -59,7 +59,7 @@ export class Run {
   readonly control = new Control()
   readonly clock: Clock.Clock
   readonly provider: Provider["Service"]
-  /** The registry of the context that the run has. Code inside of the run finds it there too. */
+  /** The registry of the run's context. A sub-agent finds the same one around it, and must not take its tools. */
   readonly toolsAround: ToolRegistry["Service"]
   /** The agents that this run may continue with. */
   readonly team: Team
@@ -72,45 +72,44 @@ export class Run {
   /** The compactions of the conversation, those of earlier runs included. */
   readonly compactions: Compactions
   readonly mailbox: Mailbox
-  /** Publishes events. Subscribers may receive them later: await `delivered` of the mailbox where that matters. */
+  /** Publishes events without waiting for subscribers: `delivered` of the mailbox does. */
   readonly emit: Mailbox["emit"]
-  /** The run whose tool call this one belongs to, so that its usage counts there too; absent for any other run. */
+  /** The run whose tool call this run belongs to; absent for a run that is no sub-agent's. */
   readonly parent: Run | undefined
-  /** Its requests to a person. */
+  /** The requests of the run to a person. */
   readonly waiting: Waiting
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
-  /** The spending of this run and those inside, for events and for the limits. */
+  /** The tokens and cost of this run and of its sub-agents. */
   readonly spent: Limits.Spending
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
   /** The retries of turns that fail; absent for a run that fails with the first of them. */
   readonly retry: Patience | undefined
-  /** Shared by the hooks of this run. */
+  /** The map that the hooks of this run share. */
   readonly metadata = new Map<string, unknown>()
-  /** Changed by hooks, and by the application from the next turn on. */
+  /** The options, which hooks may change, and the application from the next turn on. */
   options: Options.RunOptions
-  /** Requests are made from these: the transcript, unless `prepareNextTurn` replaced it. */
+  /** The messages that requests are made from: the transcript, unless a `prepareNextTurn` hook replaced them. */
   messages: ReadonlyArray<Message>
-  /** Messages that this run put into the transcript. */
+  /** The messages that this run added to the transcript. */
   newMessages: ReadonlyArray<Message> = []
-  /** Messages that wait for their turn, and the queue they were taken from. */
+  /** The messages that the next turn adds to the transcript, and the queue that they came from. */
   pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
   /** The tools that the model may call in this turn. */
   offered: ReadonlyMap<string, Tool.Any> = new Map()
   /** The model, system prompt and tools of the request of this turn. */
   asked: Hook.RequestParts
-  /** The calls that continue beside the turns; absent in a run that has none. */
+  /** The tool calls that may continue in the background; absent in a run that has had none. */
   background: Background | undefined
-  /** The answer that streams at the moment. */
   open: OpenAnswer | undefined
-  /** A hook requires the next turn, whether or not there is a message to answer. */
+  /** Whether a hook requires another turn, also without a message to answer. */
   isContinued = false
-  /** Turns begun. */
+  /** The number of turns that began. */
   turn = 0
-  /** Calls of the provider. */
+  /** The number of requests to the provider. */
   modelCalls = 0
-  /** Calls looked at, however they ended. */
+  /** The number of tool calls, refused ones included. */
   toolCalls = 0
   /** The latest tool calls, for the limit on identical ones. */
   readonly repetition = new Limits.Repetition()
@@ -183,26 +182,25 @@ export class Run {
     if (bodies.length > 0) this.emit(...bodies)
   }
 
-  /** Adds the message that an answer has become to the transcript. */
+  /** Adds the finished answer to the transcript. */
   end(message: Message): void {
     this.open = undefined
     this.grow([message])
     this.emit({ _tag: "MessageEnd", message })
   }
 
-  /** Before the events, so that code that receives them finds the messages. */
+  /** Adds messages to the lists. This comes before their events, so that code that receives an event finds its message. */
   private grow(messages: ReadonlyArray<Message>): void {
     this.messages = [...this.messages, ...messages]
     this.newMessages = [...this.newMessages, ...messages]
   }
 
-  /** Publishes the start of an answer, which streams from now on. */
   openAnswer(answer: OpenAnswer): void {
     this.open = answer
     this.emit({ _tag: "MessageStart", messageId: answer.id, role: "assistant" })
   }
 
-  /** Voids the answer that streams. */
+  /** Retracts the answer that streams. */
   retractAnswer(messageId: MessageId): void {
     this.open = undefined
     this.emit({ _tag: "MessageRetracted", messageId })
@@ -213,7 +211,7 @@ export class Run {
     return this.team.active.registry
   }
 
-  /** Continues with another agent, if a call of this turn handed off to it. */
+  /** Hands the conversation over to another agent, if a call of this turn requested that. */
   handOver(): void {
     const handedOff = this.team.pending && this.team.take(this.messages)
     if (handedOff === undefined) return
@@ -239,7 +237,7 @@ export class Run {
       : findTool(this.offered, name, this.options.caseInsensitiveTools)
   }
 
-  /** Begins to keep calls that may continue beside the turns. */
+  /** Returns the background calls of the run. */
   keepBackground(): Background {
     return (this.background ??= new Background(this))
   }
@@ -271,7 +269,7 @@ export class Run {
     if (messages.length > 0) this.pending = { messages: [...this.pending.messages, ...messages], from }
   }
 
-  /** Puts messages before the pending ones, but behind results, which follow their calls. */
+  /** Puts messages before the pending ones, but behind results, which must directly follow their calls. */
   addBefore(messages: ReadonlyArray<Message>): void {
     const { from, messages: pending } = this.pending
     const prompts = pending.filter(({ role }) => role !== "toolResult")
@@ -294,16 +292,16 @@ export class Run {
     this.emit({ _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
   }
 
-  /** Ends here if the run is stopped by now. */
+  /** Interrupts the run at this point if it was stopped. */
   get interruptible(): Effect.Effect<void> {
     return this.control.stop === undefined ? Effect.void : Effect.interrupt
   }
 
-  /** Runs foreign work, which a stop of the run interrupts. A failure after the stop is an interruption. */
+  /** Runs foreign work, which a stop of the run interrupts. A failure of the work after the stop counts as that interruption. */
   attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const { control } = this
     if (control.isHalting) return Effect.interrupt
-    // A value that is there needs no fiber.
+    // A constant effect needs no fiber.
     if (Exit.isExit(work) && Exit.isSuccess(work)) return work
     return Effect.flatMap(attempt(work, { control }), (ended) => {
       if (ended._tag !== "Done") return Effect.interrupt
@@ -313,7 +311,7 @@ export class Run {
     })
   }
 
-  /** Asks the hooks of a point. `use` takes what each returned, and may keep those after it from being asked. */
+  /** Calls the hooks of a point. `use` gets the output of each, and returns `"stop"` to skip the later ones. */
   ask<P extends Hook.Point>(
     point: P,
     input: () => Hook.Input<P>,
@@ -322,7 +320,6 @@ export class Run {
     return this.hooks.has(point) ? this.attempt(this.hooks.each(point, input, use)) : Effect.void
   }
 
-  /** The model and system prompt of a request, by the options. */
   get requestParts(): Omit<Hook.RequestParts, "tools"> {
     const { model, system } = this.options
     return system === undefined ? { model } : { model, system }
@@ -342,11 +339,11 @@ export class Run {
   }
 }
 
-/** Foreign work that interrupted itself must not pass for a run that was stopped. */
+/** Makes a defect of foreign work that interrupted itself, so that it does not count as a stop of the run. */
 const uninterrupted = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E> =>
   Cause.hasInterruptsOnly(cause) ? Effect.die(Cause.squash(cause)) : Effect.failCause(cause)
 
-/** The run that code runs inside of: in a tool, or in a hook. */
+/** The run in whose tool or hook the current code runs; `undefined` outside of runs. */
 export const Outer = Context.Reference<Run | undefined>("effect-agent/Run", {
   defaultValue: () => undefined
 })

@@ -1,5 +1,5 @@
 /**
- * An agent as a tool of another one: each call is one run of a new agent, inside of the run that calls.
+ * Sub-agents: an agent as a tool of another one. Each call is one run of a new agent; the run that calls is its parent run.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -122,18 +122,18 @@ type Beside = { readonly params?: undefined; readonly prompt?: undefined }
  *   as JSON. `details` of the result are the `runId` and the `status` of the run, and the `output`.
  * - A run that failed is a failure of the call, `SubAgentFailed`, whose message the model reads. An answer at the limit of turns says
  *   that the work is not complete.
- * - The events of the run stand between those of the run that calls, with a `runId`, `seq` and `path` of their own. They end before the
+ * - The events of the run stand between those of the parent run, with a `runId`, `seq` and `path` of their own. They end before the
  *   `ToolExecutionEnd` of the call.
- * - Cancelling, pausing and the time limit of the run that calls hold for the run inside, and so do its limits on tokens and cost. Its
- *   `usage` counts the run inside; `childUsage` of `RunEnd` and of the report is that part.
- * - Requests for approval and questions of the run inside stand among those of the outermost agent. Where its policy defers them, the
- *   runs around it end suspended too. When the outermost agent continues, so does the run inside, from where it stopped: after a restart
- *   from its part of the session.
- * - The `effect` of the tool is `"idempotent"` by default: after the end of the process, a host of durable runs continues the run inside, whose
- *   tools have effects of their own.
+ * - Cancelling, pausing and the time limit of the parent run hold for the sub-agent's run, and so do its limits on tokens and cost. The
+ *   `usage` of the parent run includes that of the sub-agent; `childUsage` of `RunEnd` and of the report is that part.
+ * - Requests for approval and questions of a sub-agent are among the `requests` of the outermost agent. Where its policy defers them, the
+ *   parent runs end suspended too. When the outermost agent continues, the sub-agent continues from where it stopped: after a restart from
+ *   its part of the session.
+ * - The `effect` of the tool is `"idempotent"` by default: after the end of the process, a host of durable runs continues the sub-agent's
+ *   run, whose tools have effects of their own.
  * - A call has no time limit of its own. `concurrency`, by default 4, limits the calls of one run that run at a time.
- * - The provider is that of the run that calls. `Tool.wrap` gives another one: wrap `execute` in `Effect.provide`.
- * - The run inside has hooks of its own. Those of the run that calls see the call, and not the calls of the run inside.
+ * - The provider is that of the parent run. `Tool.wrap` gives another one: wrap `execute` in `Effect.provide`.
+ * - A sub-agent has hooks of its own. The hooks of the parent run see the call of the sub-agent, and not the tool calls of the sub-agent.
  *
  * **Gotchas**
  *
@@ -227,7 +227,7 @@ const build = <Name extends string, Params, T extends Tools, H extends Hooks>(
 ): SubAgent<Name, T, H, Params> => {
   const { agent, concurrency = defaultConcurrency, ...common } = options
   const permits = new WeakMap<Run, Semaphore.Semaphore>()
-  // Of one run: its calls do not wait for those of another, which may be inside of them.
+  // Each parent run has permits of its own. With shared ones a call could wait for a sub-agent that itself waits for a permit.
   const permitsOf = (parent: Run) => {
     const found = permits.get(parent) ?? Semaphore.makeUnsafe(concurrency)
     permits.set(parent, found)
@@ -235,7 +235,8 @@ const build = <Name extends string, Params, T extends Tools, H extends Hooks>(
   }
   return Tool.make({
     timeout: "Infinity",
-    // The tools of the agent have effects, each its own. The session has the start of the run before any of them begins.
+    // The call may run again, since the session has the start of the sub-agent's run before any of its tools begins: the run then
+    // continues.
     effect: "idempotent",
     ...common,
     params,
@@ -248,7 +249,7 @@ const build = <Name extends string, Params, T extends Tools, H extends Hooks>(
   })
 }
 
-/** The fault of the options that are not those of the tool, if they have one. Types do not guard them in plain JavaScript. */
+/** Finds a fault in the options of the sub-agent. Types do not guard them in plain JavaScript. */
 const faultOf = <Params>({
   agent,
   concurrency = defaultConcurrency,
@@ -262,7 +263,7 @@ const faultOf = <Params>({
   return Option.isNone(faults) ? undefined : `\`agent\`: ${faults.value.message}`
 }
 
-/** Runs a new agent inside of the run that calls. */
+/** Runs a new sub-agent for one call of the parent run. */
 const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   name: string,
   { messages = [], ...options }: AgentOptions<T, H> & OutputOptions<unknown>,
@@ -282,7 +283,7 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   const kept = session === undefined ? parent?.waiting.inner.get(toolCallId) : undefined
   parent?.waiting.inner.delete(toolCallId)
   const before = kept?.messages ?? messages
-  // A call that a hook has run again begins anew.
+  // A call that a hook runs again starts its sub-agent from the first message.
   const isContinued = () => runtime.open.current !== undefined || interrupted !== undefined
   const isNew = !isContinued() && before.length + runtime.current.messages.length > 0
   if (isNew) yield* Effect.mapError(runtime.setMessages(before), failed)
@@ -302,7 +303,7 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   return yield* answerOf(name, result, asked.typed.output?.accepted?.json)
 })
 
-/** The task of a run that continues. A run whose process ended right after its start has only its id, and gets its prompt again. */
+/** Makes the task of a run that continues. If its process ended before it had a message, it gets its prompt again. */
 const continuing = (runtime: AgentRuntime, input: Message.Input) => (now: number) =>
   Result.flatMap(runtime.continuation(now), (begin) => {
     const { interrupted } = begin
@@ -314,7 +315,7 @@ const continuing = (runtime: AgentRuntime, input: Message.Input) => (now: number
 
 type CannotBegin = AgentBusy | AgentClosed | InvalidContinuation | InvalidInput
 
-/** The reason for which a run is cancelled together with the call that it belongs to. */
+/** The reason of the cancel of a sub-agent's run whose call was interrupted. */
 const reasonOf = (parent: Run | undefined): string => {
   const stop = parent?.control.stop
   if (stop === undefined) return "the call was interrupted"
@@ -331,7 +332,7 @@ const answerOf = (
   { report, runId, status, text }: RunResult,
   output: Schema.Json | undefined
 ): Effect.Effect<Tool.ToolOutput, SubAgentFailed> => {
-  // The call waits for the next run of the agent that calls: it has no result yet.
+  // The result of a suspended sub-agent is not used: its call has no result until the next run of the parent agent.
   if (status === "suspended") return Effect.succeed(Tool.output(""))
   if (status === "cancelled") {
     const detail =

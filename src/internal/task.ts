@@ -1,5 +1,5 @@
 /**
- * The task of a run.
+ * The input of a run: its messages, options and queues, and the data by which it continues an earlier run.
  */
 import type { ByHand, Compactions } from "./compactions.ts"
 import type { Interrupted, OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
@@ -16,18 +16,18 @@ export interface Task {
   /** The id of the run. Default: a new one. */
   readonly runId?: string | undefined
   readonly prompts: ReadonlyArray<Message>
-  /** The transcript so far. Never changed. */
+  /** The transcript so far, an immutable list. */
   readonly messages: ReadonlyArray<Message>
   /** The compactions of the transcript so far. The run adds its own. */
   readonly compactions: Compactions
-  /** The compaction by hand that is the whole run. Default: it takes turns. */
+  /** The call of `agent.compact` that the run carries out in place of turns. Default: the run takes turns. */
   readonly byHand?: ByHand
   readonly options: RunOptions
   readonly continued: boolean
-  /** Whether steering is polled after the prompts. */
+  /** Whether the run polls for steering before its first request. */
   readonly pollFirst: boolean
   readonly queues: Queues
-  /** The agents that the run may continue with. Default: one, with the tools and hooks of its services. */
+  /** The agents that the conversation may be handed off to. Default: one agent, with the tools and hooks of the run's services. */
   readonly team?: Team
   /** The output that the model must give. Default: the run ends with any answer. */
   readonly output?: Output<unknown> | undefined
@@ -35,21 +35,21 @@ export interface Task {
   readonly retry?: Patience | undefined
   /** The turn that an earlier run left open, which is the first of this run. Default: the run asks the model first. */
   readonly open?: OpenTurn | undefined
-  /** The calls that earlier runs, or this one before its process ended, left in the background. Default: none. */
+  /** The calls that were left in the background by earlier runs, or by this run before its process ended. Default: none. */
   readonly background?: ReadonlyArray<OpenCall>
-  /** The run that this one continues, under its id. Default: the run begins. */
+  /** The run that this one continues under the same id after a crash. Default: the run is new. */
   readonly interrupted?: Interrupted | undefined
-  /** The agents inside of calls that wait for a person. Default: none. */
+  /** The sub-agents that ended suspended because they wait for a person, by the ids of their calls. Default: none. */
   readonly inner?: Map<string, Suspended> | undefined
   /** The open requests of the agent. Default: no agent can answer them. */
   readonly requests?: Requests | undefined
-  /** The queue the prompts were taken from, if they were. */
+  /** The queue that the prompts came from; absent for prompts of the application. */
   readonly promptsFrom?: QueueName
-  /** Called before each turn: the application's changes since the last one. */
+  /** Returns the changes that the application made since the last turn. The run calls it before each turn. */
   readonly nextTurn: () =>
     | {
         readonly options?: Partial<RunOptions>
-        /** The names of options that are unset, before `options` count. */
+        /** The names of the options to unset before `options` are applied. */
         readonly unset?: ReadonlyArray<string>
         readonly messages?: ReadonlyArray<Message>
       }

@@ -1,5 +1,5 @@
 /**
- * The agents that a conversation may be with, and the one that it is with.
+ * The agents that can hand a conversation off to one another, and the one that has it now.
  */
 import type { ToolOutput } from "../AgentEvent.ts"
 import type { HookManager } from "../HookManager.ts"
@@ -35,13 +35,13 @@ export const toolNameOf = <Name extends string>(agent: Name): `transfer_to_${Nam
 const unnamed = "main"
 
 export class Team {
-  /** By their names. */
+  /** The agents by their names. */
   readonly members = new Map<string, Member>()
-  /** The agent that the conversation is with. */
+  /** The agent that has the conversation now. */
   active: Member
-  /** The last message before its hand-off; `undefined` for the agent that the conversation began with. */
+  /** The last message before the hand-off to the active agent; `undefined` if there was none. */
   private since: MessageId | undefined
-  /** The hand-off of this turn, by the id of its call. */
+  /** The hand-off that a call of this turn requested, and the id of the call. */
   pending: { readonly to: Member; readonly toolCallId: string } | undefined
 
   constructor(first: Member) {
@@ -49,12 +49,12 @@ export class Team {
     this.active = first
   }
 
-  /** A team of the agent that a conversation begins with. */
+  /** Makes a team whose first member is the agent that the conversation begins with. */
   static of(options: RunOptions, registry: Member["registry"], hooks: HookManager): Team {
     return new Team({ name: options.agent?.name ?? unnamed, options, registry, hooks })
   }
 
-  /** Has the conversation continue with another agent after this turn. Returns the reason if it cannot. */
+  /** Requests a hand-off after this turn. Returns the reason in words if that is not possible. */
   request(name: string, toolCallId: string): string | undefined {
     const to = this.members.get(name)
     if (to === undefined) return `There is no agent ${name}. Agents: ${[...this.members.keys()].join(", ")}.`
@@ -64,18 +64,18 @@ export class Team {
     return undefined
   }
 
-  /** Has the conversation continue as a call requested in a turn that was left open. */
+  /** Requests the hand-off of a call that ended before its turn was suspended. */
   requestAgain({ id, name }: ToolCall, { details }: ToolOutput): void {
     const to = Array.from(this.members.keys()).find((member) => name.trim() === toolNameOf(member))
     if (to !== undefined && isObject(details) && details["to"] === to) this.request(to, id)
   }
 
-  /** Forgets the hand-off of this turn, which stays open. */
+  /** Forgets the hand-off of this turn, because the turn is suspended. */
   forget(): void {
     this.pending = undefined
   }
 
-  /** Hands the conversation over, if a call of this turn requested it. `messages` are those before. */
+  /** Carries out the hand-off that a call of this turn requested, if any. `messages` is the transcript before it. */
   take(messages: ReadonlyArray<Message>): (HandedOff & { readonly toolCallId: string }) | undefined {
     const { pending } = this
     const messageId = messages.at(-1)?.id
@@ -88,7 +88,7 @@ export class Team {
     return { from, to: to.name, toolCallId, messageId }
   }
 
-  /** Continues with the agent that the conversation was with. Returns false if there is none of its name. */
+  /** Makes the agent of an earlier hand-off the active one. Returns `false` if no member has its name. */
   restore({ messageId, to }: HandedOff): boolean {
     const member = this.members.get(to)
     if (member === undefined) return false
@@ -97,7 +97,7 @@ export class Team {
     return true
   }
 
-  /** Keeps the options that an agent has when the conversation leaves it, for its return. */
+  /** Keeps the options of an agent that hands off, for the time when the conversation comes back to it. */
   keep(name: string, options: RunOptions): void {
     const member = this.members.get(name)
     if (member !== undefined) this.members.set(name, { ...member, options })
