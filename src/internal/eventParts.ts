@@ -59,7 +59,7 @@ export const ToolOutput = Schema.Struct({
    * The run ends if every tool of the turn requests it.
    */
   terminate: Schema.optionalKey(Schema.Boolean),
-  /** The usage of the model calls that the tool made itself, which counts for the run as that of runs inside. Default none. */
+  /** The usage of the model calls that the tool made itself, which counts for the run as that of sub-agents does. Default none. */
   usage: Schema.optionalKey(Usage),
   /** The names of registered tools that `activeTools` has from the next turn on, beside its own. Default none. */
   addedTools: Schema.optionalKey(Schema.Array(Schema.String)),

@@ -1,5 +1,5 @@
 /**
- * JSON values that grow while a stream brings their changes.
+ * Folds `PartialValue` events: the JSON values of arguments and outputs grow while an answer streams.
  */
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
@@ -51,10 +51,10 @@ interface Value {
 }
 
 export class Growing {
-  /** By the ids of their messages, then by the indexes of their blocks. */
+  /** The values that grow, by the ids of their messages and the indexes of their blocks. */
   private readonly messages = new Map<string, Map<number, Value>>()
 
-  /** Adds events that came together, and returns the values that they changed. */
+  /** Adds a batch of events, and returns the values that they changed, each once. */
   add(events: ReadonlyArray<Event>): ReadonlyArray<Partial> {
     const changed = new Set<Value>()
     for (const event of events) {
@@ -110,7 +110,7 @@ export type ValueChange = typeof ValueChange.Type
 
 export class ValueDraft {
   private value: Schema.Json | undefined
-  /** The containers that no other value has. */
+  /** The copies of containers that `take` has not returned yet, and that changes may therefore mutate. */
   private lists = new WeakMap<object, Array<Schema.Json>>()
   private objects = new WeakMap<object, Members>()
 
@@ -118,12 +118,12 @@ export class ValueDraft {
     this.value = value
   }
 
-  /** Makes changes. Ignores one whose path does not lead into the value. */
+  /** Applies changes. Ignores one whose path does not lead into the value. */
   add(changes: ReadonlyArray<ValueChange>): void {
     for (const change of changes) this.value = this.changed(this.value, change, 0)
   }
 
-  /** The value so far, which does not change any more. */
+  /** Returns the value so far. Later changes copy it and leave it as it is. */
   take(): Schema.Json | undefined {
     this.lists = new WeakMap()
     this.objects = new WeakMap()

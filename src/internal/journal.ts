@@ -1,8 +1,8 @@
 /**
  * Writes the changes of a conversation to the session of its agent, in order.
  *
- * A write that fails keeps its records: the next one writes them first. The run that waits for the write fails; a change between
- * runs fails the next one, which writes its start.
+ * The records of a failed write are kept, and the next write begins with them. A failed write fails the run that waits for it. Between runs
+ * it fails the next run, which writes its start.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,7 @@ const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
   RunEnd: true
 }
 
-/** Requests to a person are addressed to the outermost agent, so that its session has those of the runs inside too. */
+/** Requests to a person go to the outermost agent, so its session also records those of sub-agents. */
 const isRequest = ({ _tag }: AgentEvent): boolean =>
   _tag === "ApprovalRequested" ||
   _tag === "ApprovalAnswered" ||
@@ -47,29 +47,29 @@ export class Journal {
     this.session = session
   }
 
-  /** Whether one of the events of a run must be written before others see it. */
+  /** Whether the session records one of these events, so that they must be written before subscribers get them. */
   wants(runId: string, events: ReadonlyArray<AgentEvent>): boolean {
     return events.some(isRecorded(runId))
   }
 
-  /** Writes the events of a run that a session keeps. Those of the runs inside of it stand in sessions of their own. */
+  /** Writes those events of the run that the session records. Sub-agents have sessions of their own for theirs. */
   writeEvents(runId: string, events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
     return this.write(events.filter(isRecorded(runId)).map((event) => ({ _tag: "Event", event })))
   }
 
-  /** Writes that a run was lost with its process, if there is one. */
+  /** Writes that the process of a run ended before the run did; nothing for `undefined`. */
   lose(runId: string | undefined): Effect.Effect<void> {
     return runId === undefined ? Effect.void : this.write([{ _tag: "RunLost", runId }])
   }
 
-  /** Writes records, those before them first. `failure` says whether that failed. */
+  /** Writes the records of failed writes, then these. Sets `failure`. */
   write(records: ReadonlyArray<Record>): Effect.Effect<void> {
     if (records.length === 0) return Effect.void
     this.unwritten = [...this.unwritten, ...records]
     return Effect.uninterruptible(this.writer.withPermit(this.writeAll))
   }
 
-  /** Whether the session is still that of its agent. `failure` says why it is not. */
+  /** Whether this agent is still the writer of the session. Sets `failure`. */
   readonly verify: Effect.Effect<boolean> = Effect.suspend(() =>
     Effect.match(this.session.verify ?? Effect.void, {
       onSuccess: () => true,

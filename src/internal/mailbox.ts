@@ -1,6 +1,5 @@
 /**
- * The mailbox of one run: numbers its events, and delivers them in order to the journal, the state, the subscribers and the
- * reader.
+ * The mailbox of one run: it numbers the events, and delivers them in order to the journal, the state, the subscribers and the reader.
  *
  * `emit` is a statement: it never suspends. While no subscriber and no journal must be awaited, all receive an event before it
  * returns. Otherwise events wait for one fiber, `serve`, which delivers them one after another; the run awaits `delivered` where
@@ -42,47 +41,46 @@ interface Source {
   readonly queues: Queues
 }
 
-/** All that receive the events of a run. */
+/** The receivers of the events of a run. */
 export interface Audience {
-  /** Writes events before others receive them. Default: they are not kept. */
+  /** Writes events to the session before others receive them. Default: the agent has no session. */
   readonly journal?: Journal | undefined
-  /** Folds the events of the run that are no deltas, before subscribers receive them. Must be quick. */
+  /** Folds events into the state of the agent, before subscribers receive them. It gets no deltas, and must be quick. */
   readonly observe?: (events: Events) => void
   readonly subscriptions?: Subscriptions
-  /** Reads the stream of the run. */
   readonly reader?: Reader | undefined
 }
 
 export class Mailbox {
-  /** The turn of later events; `undefined` before the first and after the last. */
+  /** The number of the current turn, which events carry; `undefined` before the first turn and after the last. */
   turn: number | undefined = undefined
-  /** The report of the run, as far as its events are delivered. */
+  /** The report of the run, a fold of the events that are delivered. */
   report = Report.empty
-  /** Waits until subscribers have received all events so far. */
+  /** The delivery barrier: waits until subscribers have received all events so far. */
   delivered: Effect.Effect<void>
-  /** The tool calls that the run is inside of, outermost first. */
+  /** The tool calls of the parent runs that lead to this sub-agent's run, outermost first; `undefined` for a run that no tool started. */
   readonly path: Base["path"]
   private readonly base: Base
   private readonly source: Source
   private readonly audience: Audience
-  /** The mailbox of the run around this one: it delivers the events between its own, in place of the reader. */
+  /** The mailbox of the parent run, which delivers the events of this run between its own. Absent for a run that no tool started. */
   private readonly outer: Mailbox | undefined
   private seq = 0
   private isOver = false
   private tracePhase: ((events: Events) => void) | undefined
-  /** Oldest first. The first one may have reached some subscribers. */
+  /** The events that wait for delivery, oldest first. Some subscribers may have received the first one. */
   private readonly undelivered: Array<AgentEvent> = []
-  /** How many of them, from the first one on, are in the journal. */
+  /** The number of events in `undelivered` that are in the journal already. */
   private written = 0
-  /** Open while there is something to deliver. */
+  /** A latch that is open while events wait for delivery. */
   private readonly hasUndelivered = Latch.makeUnsafe(false)
-  /** Open while all is delivered. */
+  /** A latch that is open while no event waits for delivery. */
   private readonly settled = Latch.makeUnsafe(true)
-  /** Waits until the mailbox around this one has delivered all events so far. */
+  /** The delivery barrier of the parent run's mailbox. */
   private readonly outerDelivered: Effect.Effect<void>
-  /** Waits for both. */
+  /** Waits for the delivery of both mailboxes. */
   private readonly allDelivered: Effect.Effect<void>
-  /** Subscribers that a stop found busy: they receive only the end of the run. */
+  /** The subscribers that were busy for too long after a stop. They receive only the end of the run. */
   private readonly interrupted = new Set<Subscriber>()
 
   constructor(source: Source, callers: Omit<Base, "runId">, audience: Audience, outer: Mailbox | undefined) {
@@ -97,42 +95,42 @@ export class Mailbox {
     this.delivered = this.outerDelivered
   }
 
-  /** Has a span learn the phases of the run. */
+  /** Sets the function that records the phases of the run in its span. */
   trace(tracePhase: (events: Events) => void): void {
     this.tracePhase = tracePhase
   }
 
-  /** Publishes events, with nothing in between. Subscribers may receive them later: await `delivered` where that matters. */
+  /** Publishes events one directly after another, without waiting for subscribers: `delivered` does. */
   readonly emit = (...bodies: ReadonlyArray<Body>): void => {
     if (this.source.queues.hasChanged) this.emitSizes()
     this.send(this.stamp(bodies, this.turn))
   }
 
-  /** Publishes the last event of the run. */
+  /** Publishes `RunEnd`. Changes of the queues after it have no event. */
   emitLast(body: Body): void {
     this.emit(body)
     this.isOver = true
   }
 
-  /** Publishes an event of a call that an earlier turn made. */
+  /** Publishes an event with the number of an earlier turn, for its call in the background. */
   emitIn(turn: number, body: Body): void {
     if (this.source.queues.hasChanged) this.emitSizes()
     this.send(this.stamp([body], turn))
   }
 
-  /** Publishes a partial result. Suspends while subscribers and the reader are too far behind. */
+  /** Publishes the progress of a tool. Suspends while subscribers or the reader are too far behind (backpressure). */
   progress(body: Body): Effect.Effect<void> {
     this.send(this.stamp([body], this.turn))
     return this.room
   }
 
-  /** Publishes deltas of an answer that arrived together. Suspends like `progress`. */
+  /** Publishes deltas of an answer that arrived together. Suspends as `progress` does. */
   deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent | Part>): Effect.Effect<void> {
     const { parent, path, runId } = this.base
     const { turn = 0 } = this
     const timestamp = this.source.clock.currentTimeMillisUnsafe()
     const events: Array<AgentEvent> = []
-    // Without spreads, for there are many.
+    // It builds each event without spreads, which are slow: there are many deltas.
     for (const delta of deltas) {
       const seq = ++this.seq
       if (delta._tag === "PartialValue")
@@ -145,7 +143,7 @@ export class Mailbox {
     return this.room
   }
 
-  /** Publishes the sizes of the queues when they change: once for all changes that one step makes. */
+  /** Publishes `QueueUpdate` whenever the sizes of the queues have changed: once for all changes of one synchronous step. */
   get announceQueues(): Effect.Effect<never> {
     return this.source.queues.changed.await.pipe(
       Effect.andThen(Effect.yieldNow),
@@ -159,7 +157,7 @@ export class Mailbox {
     if (sizes !== undefined) this.send(this.stamp([{ _tag: "QueueUpdate", ...sizes }], this.turn))
   }
 
-  /** Delivers events of one run, this one or one inside of it: at once, unless `serve` must wait for someone. */
+  /** Delivers events of this run or of a sub-agent's run: at once, unless `serve` must wait for a subscriber or the journal. */
   private send(events: Events, areDeltas = false): void {
     const { journal, reader, subscriptions } = this.audience
     if (
@@ -178,7 +176,7 @@ export class Mailbox {
     else this.outer.send(events, areDeltas)
   }
 
-  /** Folds events of one run. Deltas and the events of the runs inside change neither report nor state. */
+  /** Folds events into report and state. Deltas and the events of sub-agents change neither. */
   private observe(events: Events, areDeltas: boolean): void {
     const { observe, subscriptions } = this.audience
     if (!areDeltas && events[0]?.runId === this.source.id) {
@@ -189,11 +187,11 @@ export class Mailbox {
     if (subscriptions !== undefined && subscriptions.readers.queues.size > 0) subscriptions.add(events)
   }
 
-  /** Waits while subscribers and the reader are too far behind. */
+  /** Waits while subscribers or the reader are too far behind. */
   private get room(): Effect.Effect<void> {
     if (this.undelivered.length > 0) return Effect.flatMap(this.delivered, () => this.room)
     const room = this.outer?.room ?? this.audience.reader?.room ?? Effect.void
-    // A stop ends the wait for a reader, which may have left.
+    // A stop of the run ends the wait, since the reader may have left.
     return Exit.isExit(room) ? room : Effect.raceFirst(room, this.source.control.stopped.await)
   }
 
@@ -210,7 +208,7 @@ export class Mailbox {
     return events
   }
 
-  /** Delivers events that wait, for as long as the run lasts. */
+  /** The loop of the fiber that delivers waiting events, for as long as the run lasts. */
   readonly serve: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
     const { journal, reader, subscriptions } = this.audience
     while (true) {
@@ -234,7 +232,7 @@ export class Mailbox {
     }
   })
 
-  /** Writes all events that wait, together. Stops the run if that fails; a run that had ended then has failed. */
+  /** Writes all waiting events to the journal at once. A failure stops the run; after `RunEnd` it is the result of the run. */
   private write(journal: Journal): Effect.Effect<void> {
     const { control, id } = this.source
     this.written = this.undelivered.length
@@ -248,7 +246,7 @@ export class Mailbox {
     })
   }
 
-  /** Whether an event is the end of this run: events of the runs inside of it stand between its own. */
+  /** Whether an event is the end of this run, and not of a sub-agent's run, whose events come between its own. */
   private isLast(event: AgentEvent): event is OfTag<"RunEnd"> {
     return event._tag === "RunEnd" && event.runId === this.source.id
   }
@@ -256,7 +254,7 @@ export class Mailbox {
   private deliver(subscriber: Subscriber, event: AgentEvent): Effect.Effect<void> {
     if (this.interrupted.has(subscriber) && !this.isLast(event)) return Effect.void
     const receiving = subscriber.receive(event)
-    // Most subscribers have no more to do when they return.
+    // Most subscribers are synchronous, so that there is no fiber to wait for.
     if (Exit.isExit(receiving)) return receiving
     const stopped = Effect.andThen(this.source.control.stopped.await, Effect.sleep(grace))
     const { timeout } = subscriber
@@ -266,7 +264,7 @@ export class Mailbox {
     )
   }
 
-  /** Leaves a late subscriber alone from now on, and logs it. */
+  /** Unsubscribes a listener that took too long, or after a stop skips it until the end of the run, and logs that. */
   private dismiss(subscriber: Subscriber, event: AgentEvent, isAbandoned: boolean): Effect.Effect<void> {
     const isEnding = this.source.control.stop !== undefined
     const isRemoved = !isEnding || isAbandoned
@@ -285,7 +283,7 @@ const text = (ms: number): string => Duration.format(Duration.millis(ms))
 
 const advice = "Let it do long work in a fiber of its own, or give subscribe a longer timeout."
 
-/** The tool calls around a run that starts inside a tool, as its events have them. */
+/** The `parent` and the `path` of the events of a run that starts in a tool call; nothing for a run that no tool started. */
 export const callersOf = (caller: Option.Option<ToolContext["Service"]>): Omit<Base, "runId"> => {
   if (Option.isNone(caller)) return {}
   const { path = [], runId, toolCallId } = caller.value
@@ -298,7 +296,7 @@ export const callersOf = (caller: Option.Option<ToolContext["Service"]>): Omit<B
 /** How many events a reader of `events` may be behind before it loses the oldest. */
 const eventBuffer = 1024
 
-/** Of a subscriber, for one event. */
+/** The default time limit of a subscriber for one event. */
 const defaultTimeout = Duration.seconds(5)
 
 /**
@@ -319,36 +317,34 @@ export interface SubscribeOptions {
 
 /** Code of the application that receives each event, and that the run waits for. */
 interface Subscriber {
-  /** For the log. */
   readonly name: string
   /** Milliseconds it may take for one event; `Infinity` for no limit. */
   readonly timeout: number
-  /** Never fails. */
+  /** Calls the listener. It never fails: a failure of the listener is logged. */
   readonly receive: (event: AgentEvent) => Effect.Effect<void>
-  /** Removes it from this run and all later ones. */
+  /** Removes the subscriber from this run and all later ones. */
   readonly unsubscribe: () => void
 }
 
 type Listener<E, R> = (event: AgentEvent) => Effect.Effect<void, E, R>
 
-/** Those who listen to the runs of an agent: subscribers, which are awaited, and readers, which are not. */
+/** The listeners of the runs of an agent: subscribers, for which runs wait, and readers of `agent.events`, for which they do not. */
 export class Subscriptions {
-  /** In the order in which they subscribed. */
   subscribers: ReadonlyArray<Subscriber> = []
   readonly readers = new Readers<AgentEvent>()
   /** All events from now on, until the agent closes. */
   readonly events = this.readers.stream(Queue.sliding(eventBuffer))
-  /** Of the agent. */
+  /** The scope of the agent. */
   private readonly scope: Scope.Scope
   private count = 0
-  /** How many events readers have lost. */
+  /** The number of events that readers of `agent.events` have lost. */
   dropped = 0
 
   constructor(scope: Scope.Scope) {
     this.scope = scope
   }
 
-  /** Takes events to the readers; one that is too far behind loses its oldest. */
+  /** Offers events to the readers. A reader that is too far behind loses its oldest events. */
   add(events: Events): void {
     for (const reader of this.readers.queues) {
       for (const event of events) {
@@ -358,7 +354,7 @@ export class Subscriptions {
     }
   }
 
-  /** Listens until the scope closes; in the agent's own scope until its last run has ended. */
+  /** Subscribes a listener until the current scope closes, or, in the agent's own scope, until its last run has ended. */
   subscribe<E, R>(
     listener: Listener<E, R>,
     options: SubscribeOptions = {}
@@ -393,17 +389,17 @@ export class Subscriptions {
   }
 }
 
-/** Calls a listener with the services it subscribed with over those of the run. Logs its first failure. */
+/** Calls a listener with the services of its subscription, which win over those of the run. Logs its first failure. */
 const receiving = <E, R>(
   name: string,
   listener: Listener<E, R>,
   context: Context.Context<R>
 ): ((event: AgentEvent) => Effect.Effect<void>) => {
   let hasFailed = false
-  // Deltas are many, and all events of a run have the same context.
+  // The merged context is kept, since all events of a run have the same context and there are many deltas.
   const over = memoize((run: Context.Context<never>): Context.Context<R> => Context.merge(run, context))
   const report = (cause: Cause.Cause<E>): Effect.Effect<void> => {
-    // It may fail at every delta: once is enough to know.
+    // Only the first failure is logged, since a listener may fail at every delta.
     if (hasFailed) return Effect.void
     hasFailed = true
     return Effect.logWarning(`Subscriber ${name} failed, and may fail again; the run goes on`, cause)
@@ -425,7 +421,7 @@ const called = <E, R>(listener: Listener<E, R>, event: AgentEvent): Effect.Effec
   }
 }
 
-/** Plain JavaScript may return anything, such as the promise of an `async` function. */
+/** Whether a listener returned an Effect: in plain JavaScript it may return anything, such as a promise. */
 const isEffect = (value: unknown): boolean => Effect.isEffect(value)
 
 const noEffect =

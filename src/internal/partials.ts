@@ -1,5 +1,5 @@
 /**
- * The changes of the arguments and of the typed output of one answer, while it streams.
+ * Makes `PartialValue` events: parses the arguments of tool calls and the typed output while an answer streams.
  */
 import type * as Schema from "effect/Schema"
 import type { OfTag } from "../AgentEvent.ts"
@@ -17,14 +17,14 @@ type Block = ModelEvent.Draft["content"][number]
 
 export class Partials {
   private readonly output: Output<unknown> | undefined
-  /** By the index of the block. */
+  /** The parser of each block, by `contentIndex`. */
   private readonly parsers: Array<JsonPieces> = []
 
   constructor(output: Output<unknown> | undefined) {
     this.output = output
   }
 
-  /** Adds an event to an answer, and returns what it changes: `undefined` for nothing. */
+  /** Adds an event to an answer, and returns the changes of its value; `undefined` if there are none. */
   add(reply: ModelEvent.Draft, event: ModelEvent.ModelEvent): Part | undefined {
     if (!("contentIndex" in event)) return void ModelEvent.add(reply, event)
     const before = reply.content[event.contentIndex]
@@ -50,7 +50,7 @@ export class Partials {
     return (this.parsers[index] ??= new JsonPieces())
   }
 
-  /** The changes to the arguments with the end of their call: none, unless the end has other text, or text that no change has shown. */
+  /** The changes that the end of a call brings: where its whole text differs from the deltas, or goes further. */
   private rest(
     { contentIndex, rawArguments }: Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallEnd" }>,
     before: Block | undefined,
@@ -89,7 +89,7 @@ const part = (
 ): Part | undefined =>
   changes.length === 0 ? undefined : { _tag: "PartialValue", index, for: of, ...call, changes }
 
-/** A change of an object whose one member is the output, as a change of the output. */
+/** Turns a change of the object around the output into a change of the output. */
 const unwrapped = (change: ValueChange): ReadonlyArray<ValueChange> => {
   const [first, ...path] = change.path
   if (first === "output") return [{ ...change, path }]
@@ -100,12 +100,12 @@ const unwrapped = (change: ValueChange): ReadonlyArray<ValueChange> => {
 
 // ───────────────────────── The parser
 
-/** A container that has not ended. */
+/** An array or object that has not ended. `local` is its value if it began in the current piece, so that changes show it whole. */
 type Frame =
   | { readonly type: "array"; key: number; local: Array<Schema.Json> | undefined }
   | { readonly type: "object"; key: string; local: Members | undefined }
 
-/** The part of JSON that the next character belongs to; `"over"` after text that is no JSON, and after a value without brackets. */
+/** The state of the parser: the part of JSON that it expects next. `"over"`: the text is no JSON, so that there are no further changes. */
 type State =
   | "value"
   | "firstElement"
@@ -134,20 +134,20 @@ const literals: ReadonlyMap<string, boolean | null> = new Map([
   ["false", false],
   ["null", null]
 ])
-/** The most characters of the names in a path, which each change below it repeats. Deeper values have no changes. */
+/** The most characters of the names in a path, since each change repeats its path. Values at longer paths have no changes. */
 const maxNameLength = 1024
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 export class JsonPieces {
   private readonly stack: Array<Frame> = []
   private state: State = "value"
-  /** The part of a string, a key or a token that no change has shown. */
+  /** The characters of the current string, key or token that no change has yet. */
   private rest = ""
-  /** The escape that has begun, from its backslash. */
+  /** The unfinished escape sequence, from its backslash. */
   private escape = ""
-  /** Whether no change has the string that has begun. */
+  /** Whether no change has any of the current string yet. */
   private isNewString = false
-  /** The path of the string, once a change has needed it. */
+  /** The path of the current string, computed for its first change. */
   private stringPath: ValueChange["path"] | undefined
   private changes: Array<ValueChange> = []
 
@@ -156,12 +156,12 @@ export class JsonPieces {
     return this.state === "whole"
   }
 
-  /** Reads one more piece. Returns no changes after text that is no JSON. */
+  /** Reads one more piece of text, and returns the changes. */
   add(piece: string): ReadonlyArray<ValueChange> {
     this.changes = []
     for (let at = 0; at < piece.length && this.state !== "over"; ) at = this.read(piece, at)
     if (this.state === "inString") this.showString(false)
-    // A change that was shown stays as it is. The containers of this piece are the last ones.
+    // Containers that changes have shown must not be mutated any more. They are at the top of the stack.
     for (let at = this.stack.length - 1; this.stack[at]?.local !== undefined; at--) {
       const frame = this.stack[at]
       if (frame !== undefined) frame.local = undefined
@@ -169,7 +169,7 @@ export class JsonPieces {
     return this.changes
   }
 
-  /** Reads from an index on, and returns the index of the next character. */
+  /** Reads one string, token or sign from an index on, and returns the index of the next character. */
   private read(piece: string, at: number): number {
     switch (this.state) {
       case "inString":
@@ -230,7 +230,7 @@ export class JsonPieces {
     this.endValue()
   }
 
-  /** Shows the characters of the string that no change has, without the first half of a pair. */
+  /** Adds a change with the new characters of the string, without an unpaired half of a surrogate pair. */
   private showString(isEnd: boolean): void {
     const { rest } = this
     const last = rest.charCodeAt(rest.length - 1)
@@ -254,13 +254,13 @@ export class JsonPieces {
     const literal = literals.get(token)
     const value = literal === undefined && number.test(token) ? Number(token) : literal
     this.rest = ""
-    // A token alone may continue with the next piece: the end of the text decides what it is.
+    // A token without brackets around it, such as `12`, may continue with the next piece: it has no changes.
     if (value === undefined || this.stack.length === 0) return this.giveUp()
     this.place(value)
     this.endValue()
   }
 
-  /** Reads a character outside of strings and tokens. Returns how many it has taken: none of a token. */
+  /** Reads a character outside of strings and tokens. Returns the number of characters that it consumed: 0 for the start of a token. */
   private readSign(char: number): 0 | 1 {
     if (isSpace(char)) return 1
     const { state } = this
@@ -317,7 +317,7 @@ export class JsonPieces {
     this.state = this.stack.length === 0 ? "whole" : "afterValue"
   }
 
-  /** Shows a value: within a container that began in this piece, or as a change. */
+  /** Puts a value into a container that began in this piece, or adds a change with it. */
   private place(value: Schema.Json): void {
     const top = this.stack.at(-1)
     if (top?.local === undefined) this.changes.push({ path: this.path, set: value })

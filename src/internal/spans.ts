@@ -1,7 +1,7 @@
 /**
  * Runs the work of the engine in spans, measures it, and annotates its logs.
  *
- * All of it runs in fibers of a run, which can be interrupted only where they wait for foreign work: a span that begins ends.
+ * The fibers of a run can be interrupted only where they wait for foreign work, so that each span that begins also ends.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -37,7 +37,7 @@ const phases = (run: Run, span: Tracer.Span): void => {
   let state = initial()
   run.mailbox.trace((events) => {
     for (const event of events) {
-      // Messages change no phase, and there may be many.
+      // The ends of messages are skipped: they change no phase, and there may be many.
       if (event.runId !== run.id || event._tag === "MessageEnd") continue
       const next = progressed(state, event)
       if (next.phase !== state.phase && next.phase !== "idle") {
@@ -49,7 +49,7 @@ const phases = (run: Run, span: Tracer.Span): void => {
   })
 }
 
-/** Asks the model in a span. */
+/** Makes a model call in a span. */
 export const modelCall = <E, R>(
   run: Run,
   request: ModelRequest,
@@ -78,7 +78,7 @@ export const toolCall = <R>(
 export const withCallLogs = <A, E, R>(call: ToolCall, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.annotateLogs(work, Telemetry.toolLogs(call))
 
-/** Makes the span of a tool call that does not run. */
+/** Makes a span without duration for a tool call that does not run. */
 export const refusedCall = (run: Run, call: ToolCall, outcome: Outcome): Effect.Effect<Outcome> =>
   inSpan(
     Telemetry.ofToolCall(run, call, run.toolOf(call), call.params ?? call.rawArguments),
@@ -110,7 +110,7 @@ const measured = <A, E, R>(
     return Effect.onExit(inSpan(work, effect, onSpan), (exit) => Effect.sync(() => update(exit)))
   })
 
-/** The series of a metric, made once for each registry. `Metric.withAttributes` would compute its key for each update. */
+/** The series of a metric, cached for each registry: `Metric.withAttributes` would compute its key at each update. */
 const series = (
   context: Context.Context<never>,
   { name, unit, ...options }: Telemetry.Instrument,
@@ -128,7 +128,7 @@ const series = (
 
 const seriesIn = memoize<Metric.MetricRegistry, Map<string, Metric.Histogram<number>>>(() => new Map())
 
-/** Runs work in its span, which `onSpan` gets at its start. Makes none for Effect's default tracer, unless the application has a span around the run. */
+/** Runs work in a span, which `onSpan` gets. Effect's default tracer exports nothing: with it there is only a span inside another one. */
 const inSpan = <A, E, R>(
   work: Telemetry.Work<A, E>,
   effect: Effect.Effect<A, E, R>,

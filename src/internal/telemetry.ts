@@ -1,7 +1,7 @@
 /**
- * The names of the telemetry: spans, attributes, metrics and log annotations. No other module has any.
+ * All names of the telemetry, of spans, attributes, metrics and log annotations, and the values that they get.
  *
- * They are those of OpenTelemetry's conventions for generative AI, read in November 2026 from the repository
+ * The names are those of OpenTelemetry's conventions for generative AI, read in November 2026 from the repository
  * `semantic-conventions-genai`. The conventions are not stable yet. Names that begin with `effect_agent.` are additions.
  */
 import * as Cause from "effect/Cause"
@@ -26,13 +26,13 @@ import type * as Tool from "../Tool.ts"
 import type { Outcome } from "./toolOutcome.ts"
 import type { Usage } from "../Usage.ts"
 
-/** Those that are `undefined` are left out. */
+/** Attributes of a span or a metric. Members that are `undefined` are left out. */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** The value of a metric, `undefined` for none, and attributes of its series beside the dimensions of the work. */
+/** A value for a metric, `undefined` for none, and further attributes of its series. */
 export type Measure = readonly [metric: Instrument, value: number | undefined, attributes?: Attributes]
 
-/** Work in the telemetry. */
+/** The telemetry of one kind of work: its span and its metrics. */
 export interface Work<in A, in E> {
   readonly span: string
   readonly kind: Tracer.SpanKind
@@ -64,7 +64,7 @@ export const ofRun = (run: Run, prompts: ReadonlyArray<Message.Message>): Work<R
       const { message, status = "failed", turns, usage } = resultOf(exit)
       return {
         "gen_ai.operation.name": "invoke_agent",
-        // That of a router is known once it answered.
+        // The provider that a router chose is known only when it answers.
         "gen_ai.provider.name": providerName(message?.provider || run.provider.id),
         "gen_ai.agent.description": agent?.description,
         "effect_agent.run.status": status,
@@ -83,11 +83,11 @@ export const ofRun = (run: Run, prompts: ReadonlyArray<Message.Message>): Work<R
   }
 }
 
-/** The result of a run that ended, well or not; nothing for a defect. */
+/** The result of a run that succeeded or failed; nothing for a defect. */
 const resultOf = (exit: Exit.Exit<RunResult, RunFailed>): Partial<RunResult> =>
   Exit.isSuccess(exit) ? exit.value : (Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.result ?? {})
 
-/** An answer that streams. */
+/** The parts of an answer that the span of its model call reads. */
 export interface Answer {
   readonly reply: Reply
   /** The seconds until its first piece. */
@@ -143,7 +143,7 @@ const callDimensions = (
   }
 }
 
-/** Providers may report a failure as the reason why the answer ended. */
+/** The verdict for a stop reason, since providers may report a failure as that. */
 const ofStop = (stopReason: Message.StopReason | undefined): Verdict =>
   stopReason === "error" || stopReason === "aborted"
     ? failed("ServerError", "The provider ended its answer with an error")
@@ -171,7 +171,7 @@ export const phase = (phase: Phase, turn: number | undefined) => ({
   }
 })
 
-/** `tool` is `undefined` if the run has none of that name. */
+/** The telemetry of a tool call. `tool` is `undefined` if no tool has the name. */
 export const ofToolCall = (
   run: Run,
   call: Message.ToolCall,
@@ -190,7 +190,7 @@ export const ofToolCall = (
     }),
     verdict: ({ outcome }) => {
       if (outcome === "aborted") return cancelled
-      // A call that was skipped, by a hook or for a message of the user, has not failed.
+      // A skipped call has not failed: a hook or a message of the user came first.
       const isGood = outcome === "success" || outcome === "skipped"
       return isGood ? good : failed(outcome, `Tool ${name} failed: ${outcome}`)
     },
@@ -213,7 +213,7 @@ export const ofToolCall = (
 
 // ───────────────────────── Attributes
 
-/** Providers that the conventions name otherwise than their id here. */
+/** The names in the conventions of providers that have another id here. */
 const providerNames: ReadonlyMap<string, string> = new Map([
   ["openai-chat", "openai"],
   ["google", "gcp.gemini"],
@@ -260,7 +260,6 @@ const answerAttributes = (
 
 // ───────────────────────── Verdicts
 
-/** How work ended. */
 export interface Verdict {
   /** The `error.type`; `undefined` for work that ended well. */
   readonly type: string | undefined
@@ -271,7 +270,7 @@ export interface Verdict {
 const good: Verdict = { type: undefined, status: Exit.void }
 const cancelled: Verdict = { type: "cancelled", status: Exit.interrupt() }
 
-/** Exporters show the name of the error as its type. */
+/** Makes an error whose name is the type, since exporters show the name. */
 const failed = (type: string, message: string): Verdict => {
   const error = new Error(message)
   error.name = type
@@ -284,7 +283,7 @@ export const ofExit = <A, E>(work: Work<A, E>, exit: Exit.Exit<A, E>, isCaptured
   if (Exit.isSuccess(exit)) return work.verdict(exit.value)
   if (Cause.hasInterruptsOnly(exit.cause)) return cancelled
   const type = typeOf(Cause.squash(exit.cause))
-  // The message of the error has the result of the tool.
+  // The message contains the result of the tool, which a span may have only with `CaptureContent`.
   return type === "ToolFailed" && !isCaptured ? failed(type, "A tool failed") : { type, status: exit }
 }
 
@@ -406,7 +405,7 @@ const partOf = (block: Exclude<Block, Message.HostedTool>): object => {
   }
 }
 
-/** The conventions have a part for the call, and one for its result. */
+/** Makes the two parts that the conventions have for a tool call of the vendor and for its result. */
 const hostedOf = ({ id, name, params, result }: Message.HostedTool): ReadonlyArray<object> => [
   ...(params === undefined && result !== undefined
     ? []
