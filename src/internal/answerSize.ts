@@ -1,6 +1,6 @@
 /**
- * The most that one answer may hold, of any provider: no honest model comes near, and memory has room for several. The bytes of media
- * do not count.
+ * Bounds the size of one answer of a provider, so that a broken or hostile server cannot fill the memory. No model reaches the bounds. The
+ * bytes of media do not count.
  */
 import { Protocol } from "../ProviderError.ts"
 
@@ -22,7 +22,7 @@ export class AnswerSize {
     if (this.text > maxText) this.problem ??= tooLarge("The text of an answer", maxText)
   }
 
-  /** Measures the arguments of a call once they are whole, which its pieces need not be. */
+  /** Measures the whole arguments of a call, for a provider that did not stream all of their pieces. */
   addWhole(length: number): void {
     if (length > maxArguments) this.addArguments(length)
   }

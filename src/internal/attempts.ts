@@ -1,6 +1,5 @@
 /**
- * The attempts of a model call: whether, and after which delay, to try again after an error of a provider, and the errors of answers
- * that name none.
+ * The retries of a model call by a schedule, and the errors for answers that failed without an error of the provider.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -28,17 +27,17 @@ type Policy = Schedule.Schedule<unknown, ProviderError>
 type Begun = Effect.Success<ReturnType<typeof Schedule.toStep<unknown, ProviderError, never, never>>>
 
 /**
- * Retries by a schedule. A delay that the provider names counts if it is longer, and ends the retries if it is longer than
- * `maxRetryAfter`.
+ * Steps through a retry schedule. The delay is the longer one of the schedule's and of the one that the provider names (`Retry-After`). A
+ * provider that names a delay longer than `maxRetryAfter` ends the retries.
  */
 export class Patience {
   private readonly schedule: Policy
   private readonly maxRetryAfter: Duration.Duration
-  /** The schedule since its beginning. */
+  /** The step function of the schedule since `reset`; `undefined` before the first error. */
   private begun: Begun | undefined
-  /** The number of retries since the schedule began. */
+  /** The number of retries since `reset`. */
   attempt = 0
-  /** The number of all retries. */
+  /** The number of all retries of the run. */
   retries = 0
 
   constructor(schedule: Policy, maxRetryAfter: Duration.Input) {
@@ -46,19 +45,18 @@ export class Patience {
     this.maxRetryAfter = Duration.fromInputUnsafe(maxRetryAfter)
   }
 
-  /** Begins the schedule anew. */
+  /** Lets the next error begin the schedule from its start. */
   readonly reset = Effect.sync(() => {
     this.begun = undefined
     this.attempt = 0
   })
 
-  /** Counts a retry and returns the delay before it, or `undefined` if there is none. */
+  /** Counts a retry and returns the delay before it; `undefined` if the error is not to be retried. */
   readonly delay = Effect.fnUntraced(function* (this: Patience, error: ProviderError) {
     const { isRetryable, retryAfter = Duration.zero } = error
     if (!isRetryable || Duration.isGreaterThan(retryAfter, this.maxRetryAfter)) return undefined
     this.begun ??= yield* Schedule.toStep(this.schedule)
     const step = yield* Effect.option(this.begun(yield* Clock.currentTimeMillis, error))
-    // The schedule is done.
     if (Option.isNone(step)) return undefined
     this.attempt++
     this.retries++

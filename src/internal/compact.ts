@@ -1,8 +1,8 @@
 /**
- * Compacts the conversation of a run: before a request, after the provider found it too long, and by hand. Keeps what a conversation has
- * besides its messages: its compactions, and the notes of providers on its answers.
+ * Compacts the conversation of a run: before a request that nears the context window, after a provider refused a request as too long, and
+ * for `agent.compact`.
  *
- * A failure is an event, and leaves the conversation as it is.
+ * A compaction that fails is an event `Compaction`, and the run continues with the conversation as it is.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -32,7 +32,7 @@ export const ifDue = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<vo
   yield* isCarriedOut(run, trigger, plan)
 })
 
-/** Compacts a conversation that is, or may be, too long for the model. Returns whether it is shorter. */
+/** Compacts a conversation that a provider refused, because it is or may be too long. Returns whether it did. */
 export const afterOverflow = Effect.fnUntraced(function* (
   run: Run,
   trigger: Trigger
@@ -42,14 +42,14 @@ export const afterOverflow = Effect.fnUntraced(function* (
   return plan === undefined ? false : yield* isCarriedOut(run, trigger, plan)
 })
 
-/** Compacts, unless that fails. Fails itself if the run then may not spend more. */
+/** Carries out a plan, and returns whether that succeeded. Fails if its model calls have reached a limit on tokens or cost. */
 const isCarriedOut = (run: Run, trigger: Trigger, plan: Plan): Compacting<boolean> =>
   Effect.as(carriedOut(run, trigger, plan), true).pipe(
     Effect.catchTag("CompactionFailed", () => Effect.succeed(false)),
     Effect.tap(() => run.spent.exceeded ?? Effect.void)
   )
 
-/** Compacts for the application. */
+/** Compacts for `agent.compact`, whose instructions `byHand` has. */
 export const byHand = Effect.fnUntraced(function* (
   run: Run,
   asked: ByHand
@@ -80,7 +80,7 @@ const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined> =>
 /** The members of a compaction that later requests need. */
 const lasting = ["summary", "firstKept", "summarizesFirst"] as const
 
-/** Publishes the start and the end of a compaction, and keeps it. Fails if a hook skipped it, and if it failed, which is published. */
+/** Carries out a plan between its start and end events, and keeps the summary. Fails if a hook skipped it or if the summary failed. */
 const carriedOut = Effect.fnUntraced(function* (
   run: Run,
   trigger: Trigger,
@@ -125,7 +125,7 @@ const carriedOut = Effect.fnUntraced(function* (
   return entry
 })
 
-/** Asks the hooks before a compaction. Fails if one skips it. */
+/** Asks the `beforeCompaction` hooks. Fails if one skips the compaction. */
 const beforeCompaction = Effect.fnUntraced(function* (
   run: Run,
   asked: Omit<Hook.BeforeCompactionInput, keyof Hook.TurnInput>
@@ -143,7 +143,7 @@ const beforeCompaction = Effect.fnUntraced(function* (
   if (detail !== undefined) return yield* new CompactionFailed({ detail })
 })
 
-/** Writes a compaction to the session, and keeps it: later requests of the run and of its agent start from it. */
+/** Writes a compaction to the session, then lets later requests of the run and of its agent start from it. */
 const kept = (
   run: Run,
   entry: Entry,
@@ -160,23 +160,22 @@ const kept = (
   })
 }
 
-/** The summary of a plan, which makes the requests shorter. */
+/** Makes the summary of a plan. Fails if it would not make requests shorter. */
 const summarized = (run: Run, summarize: Plan["summarize"]): Effect.Effect<Compacted, CompactionFailed> =>
   summarize.pipe(
     Effect.mapError(compactionFailed),
     Effect.tap((made) => faultOf(run, made) ?? Effect.void),
     Effect.provideService(Provider, run.provider),
-    // The model that makes the summary may be a run of its own, which must not compact in its turn.
+    // `summarize` may run an agent, and that run must not compact too.
     Effect.provideService(ContextManager, { view: run.contextManager.view })
   )
 
 const usageOf = (usage: Usage | undefined): { readonly usage?: Usage } =>
   usage === undefined ? {} : { usage }
 
-/** Unique, like the ids of messages. */
 const makeEntryId = (): string => `compaction_${makeId().slice("msg_".length)}`
 
-/** The failure of a compaction that would not make the requests shorter. */
+/** The failure of a summary that is empty, or no shorter than the messages in whose place it stands. */
 const faultOf = (run: Run, made: Compacted): CompactionFailed | undefined => {
   const { compaction: current, messages } = run.conversation
   const size = (compaction: Transcript.Compaction | undefined) =>

@@ -1,5 +1,5 @@
 /**
- * Keeps the compactions of a conversation, and the notes of providers on its answers.
+ * The data that a conversation has besides its messages: its last compaction, and the notes of providers on its answers.
  */
 import { CompactionFailed } from "./failureReason.ts"
 import * as FailureText from "./failureText.ts"
@@ -8,7 +8,7 @@ import { RunFailed } from "../Run.ts"
 import type { Assistant, Message, MessageId } from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 
-/** A compaction that failed is tried again when the conversation has grown by this part since. */
+/** The part by which a conversation must grow after a failed compaction before the run tries another one. */
 const growth = 0.1
 
 /** A compaction that a run has made. */
@@ -18,7 +18,7 @@ export interface Entry extends Transcript.Compaction {
   readonly tokensAfter: number
 }
 
-/** The request of an application for a compaction. */
+/** A call of `agent.compact`: its instructions, and the compaction for its result. */
 export class ByHand {
   readonly instructions: string | undefined
   /** The compaction; `undefined` before it is made, and if there is nothing to compact. */
@@ -30,13 +30,13 @@ export class ByHand {
 }
 
 export class Compactions {
-  /** The last one, from which requests start; `undefined` before the first. */
+  /** The last compaction, from which requests start; `undefined` before the first. */
   current: Transcript.Compaction | undefined
   /** The notes of providers on answers, by the ids of their messages. No event has them: they may hold the system prompt. */
   readonly notes = new Map<MessageId, Json>()
-  /** The newest message that the usage of no answer up to it measures. */
+  /** The newest message when the conversation was last compacted or replaced. Only answers after it measure current requests. */
   private measuredAfter: MessageId | undefined
-  /** Tokens of the conversation when a compaction failed. */
+  /** The tokens of the conversation when a compaction last failed; `undefined` if none has failed since the last one that succeeded. */
   private failedAt: number | undefined
 
   constructor(messages: ReadonlyArray<Message>, current: Transcript.Compaction | undefined) {
@@ -53,7 +53,7 @@ export class Compactions {
     this.remeasure(messages)
   }
 
-  /** Begins anew with other messages. */
+  /** Forgets the compaction, since the application replaced the messages. `current` is the compaction of the new ones. */
   drop(messages: ReadonlyArray<Message>, current?: Transcript.Compaction): void {
     this.current = current
     this.failedAt = undefined
@@ -61,7 +61,7 @@ export class Compactions {
     this.measuredAfter = (madeAfter ?? messages.at(-1))?.id
   }
 
-  /** Answers so far do not measure the conversation as it is sent from now on. */
+  /** Disregards the usage of the answers so far: requests from now on have other messages. */
   remeasure(messages: ReadonlyArray<Message>): void {
     this.measuredAfter = messages.at(-1)?.id
   }
@@ -70,12 +70,12 @@ export class Compactions {
     this.failedAt = tokens
   }
 
-  /** Whether a compaction of so many tokens failed, and the conversation has hardly grown since. */
+  /** Whether a compaction failed, and the conversation with now `tokens` has grown by less than `growth` since. */
   isTooSoon(tokens: number): boolean {
     return this.failedAt !== undefined && tokens - this.failedAt < this.failedAt * growth
   }
 
-  /** The last answer whose usage measures the conversation as it is sent. */
+  /** The last answer whose usage measures requests as they are sent now. */
   measured(messages: ReadonlyArray<Message>): Assistant | undefined {
     for (let index = messages.length - 1; index >= 0; index--) {
       const message = messages[index]
@@ -87,7 +87,7 @@ export class Compactions {
   }
 }
 
-/** Keeps the reason and the usage of a run that failed. */
+/** Makes the failure of a compaction. If the summary was a run that failed, it keeps the reason and the usage of that run. */
 export const compactionFailed = (failure: unknown): CompactionFailed => {
   if (failure instanceof CompactionFailed) return failure
   if (!(failure instanceof RunFailed)) return new CompactionFailed({ detail: FailureText.of(failure) })

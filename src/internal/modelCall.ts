@@ -1,7 +1,7 @@
 /**
- * Asks the model once: from the request to the finished message, published as it streams.
+ * Makes one model call of a turn: from the request to the finished message, which it publishes while it streams.
  *
- * On every path the answer is in the transcript: as far as it came, with the reason why it ended.
+ * On every path the transcript gets the answer, as far as it came, with the reason why it ended.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -23,15 +23,15 @@ import * as Attempts from "./attempts.ts"
 import * as Spans from "./spans.ts"
 import * as EventParts from "./eventParts.ts"
 
-/** An answer, as far as it came. */
+/** The end of a model call: the answer, as far as it came, and how the call ended. */
 export interface Asked {
   readonly message: Message.Assistant
-  /** How long the model took; `undefined` where it was not asked. */
+  /** The time of the call in milliseconds; `undefined` where no request was sent, because a hook answered. */
   readonly durationMs: number | undefined
   readonly exit: Exit.Exit<void, FailureReason>
 }
 
-/** Makes the request by `prepare`, asks, and waits for the end of the answer. */
+/** Makes the request by `prepare`, sends it, and waits for the end of the answer. */
 export const ask = Effect.fnUntraced(function* (
   run: Run,
   prepare: Effect.Effect<ModelRequest, FailureReason>
@@ -42,7 +42,7 @@ export const ask = Effect.fnUntraced(function* (
     exit = yield* Effect.exit(uncut(reply, reply.excess))
   if (Exit.isFailure(exit)) yield* reply.priceOfRest
   const { note } = reply.reply.start ?? {}
-  // The vendor has read the request, although it may not have ended the answer.
+  // The vendor has read the request, also if its answer broke off: later requests must have the note.
   if (note !== undefined) {
     run.compactions.notes.set(reply.id, note)
     yield* run.journal?.write([{ _tag: "Noted", messageId: reply.id, note }]) ?? Effect.void
@@ -59,7 +59,7 @@ export const ask = Effect.fnUntraced(function* (
   }
 })
 
-/** Publishes the end of the call with the provider's notes, or its failure unless the run was stopped. */
+/** Publishes `ModelCallEnd`, or `ModelCallError` for a call that failed. A call that the run stopped has neither. */
 const announceEnd = (
   { excess, recovery, reply: { finish, start }, run }: Reply,
   { durationMs, exit, message }: Asked & { readonly durationMs: number }
@@ -92,7 +92,7 @@ const exceeding = ({ limit, size }: Excess): ModelEvent.Adjustment => ({
   reason: "the request has more tokens than the context window in Prices: the vendor may have cut it"
 })
 
-/** Asks again if the vendor may have cut the request and a compaction makes it shorter. Else the answer stays: the price list may be out of date. */
+/** Compacts and asks again where the vendor may have cut the request. Else the answer stays: the price list may be out of date. */
 const uncut = Effect.fnUntraced(function* (reply: Reply, excess: Excess) {
   const { recovery, run } = reply
   const trigger = { reason: "overflow", ...excess } as const
@@ -103,8 +103,8 @@ const uncut = Effect.fnUntraced(function* (reply: Reply, excess: Excess) {
 })
 
 /**
- * Asks. If the conversation is, or may be, too long for the model, compacts it, once, and asks again. If a compaction is no remedy,
- * leaves out more of it.
+ * Asks the model. If the provider refuses the conversation because it is or may be too long, compacts it once and asks again. If there is
+ * no compaction, `recovery` leaves out more of the conversation.
  */
 const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, FailureReason> =>
   Effect.catchTag(prepared(reply, planned), "ProviderError", (error) =>
@@ -128,7 +128,7 @@ const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Failur
     })
   )
 
-/** Lets hooks change the request, or answer in the model's place. */
+/** Asks the `beforeModel` hooks and the input guard, which may change the request or answer in place of the model, then sends it. */
 const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelRequest) {
   const { run } = reply
   let request = planned
@@ -151,7 +151,7 @@ const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelReques
 
 const askedOf = ({ id, turn }: Run, request: ModelRequest): Guarded => ({ runId: id, turn, request })
 
-/** Answers in the model's place with the response of a hook or a guard. */
+/** Makes the response of a hook or a guard the answer. */
 const standIn = (reply: Reply, { reason, response }: Hook.Output<"beforeModel">) => {
   if (response === undefined) {
     return Effect.fail(new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" }))
@@ -168,7 +168,7 @@ const standIn = (reply: Reply, { reason, response }: Hook.Output<"beforeModel">)
   return Effect.void
 }
 
-/** Publishes the call and streams its answer. Retries or refuses an empty answer, by `emptyResponse`. */
+/** Publishes the call and streams its answer. The option `emptyResponse` decides about an empty answer. */
 const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest) {
   const { run } = reply
   const { messages, model, options } = request
@@ -189,7 +189,7 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
     yield* again(reply, request)
   }
   for (const delay of emptyResponse === "retry" ? emptyDelays : []) {
-    // A limit or a policy ends the next answer as well.
+    // Another try is of no use for an answer that a limit or a policy ended.
     if (!isEmpty(reply.reply) || reply.reply.finish?.stopReason !== "stop") break
     yield* again(reply, request, delay)
   }
@@ -199,7 +199,7 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
   if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* faulty(reply, "empty")
 })
 
-/** Throws an answer away, which is paid for, and asks once more. */
+/** Counts the usage of an answer, retracts the answer, and asks once more. */
 const again = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest, delay?: Duration.Duration) {
   const { run } = reply
   run.spent.add(reply.reply.finish?.usage)
@@ -210,7 +210,7 @@ const again = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest, 
   yield* stream(reply, request)
 })
 
-/** An answer that ends for its tool calls, and has none. A model seldom does so twice. */
+/** Whether an answer ends with the stop reason of tool calls and has no tool call. A second try mostly helps. */
 const lacksCalls = ({ content, finish }: ModelEvent.Reply): boolean =>
   finish?.lacksCalls === true && !content.some((block) => block?.type === "hostedTool")
 
@@ -224,7 +224,7 @@ const faults = {
     "the answer calls a tool of the vendor that the application has to run, and nothing here runs it: "
 } as const
 
-/** Before the tries of `emptyResponse: "retry"`; the answer to the last one is accepted. */
+/** The delays before the retries of `emptyResponse: "retry"`. The answer to the last one is accepted. */
 const emptyDelays: ReadonlyArray<Duration.Duration> = [Duration.seconds(1), Duration.seconds(5)]
 
 const isEmpty = (reply: ModelEvent.Reply): boolean =>
@@ -232,7 +232,7 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
     block.type === "text" ? block.text.trim() === "" : block.type !== "toolCall" && block.type !== "media"
   )
 
-/** Streams an answer. Asks again without the part of the conversation that the provider refuses. */
+/** Streams an answer. If the provider refuses a part of the conversation, asks again without that part. */
 const stream = (reply: Reply, request: ModelRequest): Effect.Effect<void, FailureReason> =>
   Effect.suspend(() => {
     const { recovery, run } = reply
@@ -257,7 +257,7 @@ const streamed = (reply: Reply, request: ModelRequest) => {
     Stream.runForEachArray(released, (events) => reply.receive(events)),
     () => (reply.reply.finish === undefined ? Effect.fail(Attempts.truncated(reply.provider)) : reply.settle)
   )
-  // An estimate of what is spent needs the price before the answer begins.
+  // A limit on the cost needs the price before the answer streams, to estimate it.
   const priced = run.spent.isBounded ? Effect.andThen(reply.findPrice, streaming) : streaming
   return Spans.modelCall(run, request, reply, run.attempt(priced))
 }

@@ -1,8 +1,8 @@
 /**
- * The typed output of one run: its part of each request, and the output of the model.
+ * The typed output of one run: requests it from the model, decodes it, and counts repairs.
  *
- * The model answers with JSON by `ModelOptions.output` where the provider supports that. Else it calls a tool whose params are
- * the output.
+ * The model answers with JSON by `ModelOptions.output` where the provider supports structured output. Otherwise the request has a tool
+ * whose params are the output.
  */
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
@@ -50,7 +50,7 @@ export type OutputOf<A, Otherwise = {}> = [A] extends [never] ? Otherwise : { re
 
 const defaultRetries = 2
 
-/** An output, and the JSON that it was decoded from. */
+/** A decoded output, and its JSON. */
 export interface Given<A> {
   readonly json: Schema.Json
   readonly value: A
@@ -59,11 +59,11 @@ export interface Given<A> {
 /** An output that is not valid. */
 export interface Fault {
   readonly detail: string
-  /** The output as the model wrote it. */
+  /** The text that the model wrote. */
   readonly text: string
 }
 
-/** The part of the output in a request: its tool, where the provider does not support an output schema. */
+/** The part of a request that makes the model give the output: options, or a tool where the provider has no structured output. */
 interface Asked {
   readonly options: ModelOptions
   readonly tool?: Tool.Any
@@ -73,9 +73,9 @@ export class Output<A> {
   private readonly format: Format
   private readonly decode: (input: Schema.Json) => Effect.Effect<Given<A>, Params.InvalidParams>
   private readonly maxRepairs: number
-  /** The tool in requests to a provider that does not support an output schema. */
+  /** The tool `final_answer`; `undefined` for a provider with structured output. */
   private tool: Tool.Any | undefined
-  /** The outputs of calls of this turn, by the id of the call. */
+  /** The valid outputs that calls of this turn gave, by the ids of the calls. */
   private readonly given = new Map<string, Given<A>>()
   /** Whether the next request makes the model call the tool. */
   private isForced = false
@@ -92,7 +92,7 @@ export class Output<A> {
     this.maxRepairs = retries
   }
 
-  /** Adds the output to the options of the request of a turn, or returns its tool. Forgets the calls of the turn before. */
+  /** Adds the output to the model options of a turn, or returns the tool for it. Forgets the outputs of the turn before. */
   ask(
     { structuredOutput }: Provider["Service"],
     request: Pick<ModelRequest, "model" | "tools" | "options">
@@ -110,22 +110,21 @@ export class Output<A> {
     return { tool, options: isForced ? { ...options, toolChoice: { name: tool.name } } : options }
   }
 
-  /** Requests the output in the next turn as in this one, which failed. */
+  /** Forces the output in the next turn if this turn, which failed, forced it. */
   repeat(): void {
     this.isForced = this.wasForced
   }
 
-  /** Leaves the output out of all later requests. */
+  /** Requests no output from now on, as in the turn of `wrapUp`. */
   abandon(): void {
     this.isAbandoned = true
   }
 
-  /** Whether the text of the answer is the output, as the provider made sure. */
+  /** Whether the text of an answer is the output, by structured output of the provider. */
   get isText(): boolean {
     return this.tool === undefined && !this.isAbandoned
   }
 
-  /** Whether the model gives an object with the output as its one member. */
   get isWrapped(): boolean {
     return this.format.isWrapped
   }
@@ -135,12 +134,12 @@ export class Output<A> {
     return this.tool !== undefined && ToolRun.bareName(name) === this.tool.name
   }
 
-  /** Whether one of the calls of this turn gave a valid output. */
+  /** Whether one of the calls gave a valid output in this turn. */
   isGivenBy(calls: ReadonlyArray<ToolCall>): boolean {
     return calls.some(({ id }) => this.given.has(id))
   }
 
-  /** The output of an answer: of its first valid call, else of its text. */
+  /** Reads the output of an answer: from its first valid call, else from its text. */
   read(message: Assistant): Effect.Effect<Given<A>, Fault> {
     for (const { id } of toolCalls(message)) {
       const given = this.given.get(id)
@@ -155,8 +154,8 @@ export class Output<A> {
   }
 
   /**
-   * Counts an output that is not valid, and returns an instruction to repair it. Fails after the last repair. `isAnswered`: the
-   * model has read its faults as the result of a call.
+   * Counts an invalid output, and returns an instruction for the model to repair it. Fails after the last repair. `isAnswered`: the result
+   * of the call names the faults already.
    */
   refuse(fault: Fault, isAnswered: boolean): Effect.Effect<string, OutputInvalid> {
     this.attempts++
@@ -173,7 +172,7 @@ export class Output<A> {
       : `Call the tool ${tool.name} to give your final answer. A text does not count.`
   }
 
-  /** Runs no hooks, and has no effect beside the output. */
+  /** Makes the tool `final_answer`, under a name that no other tool has. It only keeps the output, so that no hooks guard it. */
   private toolBeside(tools: ReadonlyArray<ToolDefinition>): Tool.Any {
     const { definition } = this.format
     let { name } = definition
@@ -200,13 +199,13 @@ const short = (detail: string): string => (detail.length <= 1800 ? detail : `${d
 
 // ───────────────────────── Schema
 
-/** A schema as requests have it. All runs share its objects, since providers keep their encoding by object. */
+/** A schema in the form of requests. All runs share its objects, since providers cache the encoding of an object. */
 interface Format {
   readonly output: NonNullable<ModelOptions["output"]>
   readonly definition: ToolDefinition
-  /** The JSON Schema of the output, without the object around it. */
+  /** The JSON Schema of the output, not wrapped. */
   readonly inner: JsonObject
-  /** Whether the model gives an object with the output as its one member: vendors accept no schema of another value. */
+  /** Whether the model gives an object whose one member is the output, since vendors accept only schemas of objects. */
   readonly isWrapped: boolean
 }
 
@@ -256,7 +255,7 @@ const jsonOf = (text: string): Result.Result<Schema.Json, string> => {
   }
 }
 
-/** Takes time in proportion to the text, which the model wrote: no regular expression looks at the whole of it. */
+/** Removes the fence in linear time: a regular expression over a text of the model could take quadratic time. */
 const withoutFence = (text: string): string => {
   const end = text.indexOf("\n")
   const isFenced = openings.has(text.slice(0, Math.max(0, end)).trimEnd()) && text.endsWith("```")

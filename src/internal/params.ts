@@ -50,7 +50,7 @@ export interface ParamsReader<Params> {
 
 type Decode<Params> = (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
 
-/** Reads by a schema, by default one without fields. The model reads `parameters`, by default the description of the schema. */
+/** Makes the reader for a schema. Default: no fields. `parameters` is the JSON Schema for the model. Default: that of the schema. */
 export const reader = <Params>(
   params: ParamsSchema<Params> = noParams,
   parameters?: Schema.Json,
@@ -60,7 +60,7 @@ export const reader = <Params>(
   return { parameters: describe, decode: coercion ? orCoerced(params, describe) : decoder(params) }
 }
 
-/** Reads by plain JSON Schema: coerces scalars of the wrong kind, and leaves out nulls that stand for absent properties. */
+/** Makes the reader for a plain JSON Schema. With `coercion` it coerces scalars of another type, and drops `null` for absent properties. */
 export const fromJsonSchema = (parameters: Schema.Json, coercion = true): ParamsReader<Schema.Json> => ({
   parameters: () => parameters,
   decode: (input) =>
@@ -84,9 +84,8 @@ const standardDecoder =
     Effect.mapError(decodeStandard(params, input), (detail) => new InvalidParams({ detail }))
 
 /**
- * Decodes params once more, coerced by the JSON Schema of the tool, when they do not decode as they are: a schema of text
- * gets "42" for 42. Fails as the first decoding did when the JSON Schema refuses the params or has nothing to coerce in them. Of very
- * many faults it lists the first alone.
+ * Decodes params. If that fails, coerces them by the JSON Schema of the tool and decodes again: a schema of text then gets "42" for 42. If
+ * there is nothing to coerce, fails with the first failure. If there are very many faults, the failure lists only the first.
  */
 const orCoerced = <Params>(params: ParamsSchema<Params>, parameters: () => Schema.Json): Decode<Params> => {
   const [quick, decode] = [decoder(params, "first"), decoder(params)]
@@ -94,29 +93,29 @@ const orCoerced = <Params>(params: ParamsSchema<Params>, parameters: () => Schem
     Effect.catch(quick(input), (error) => {
       const coerced = JsonSchema.decode(parameters(), input)
       if (Result.isSuccess(coerced) && !JsonSchema.same(coerced.success, input))
-        // Both may take long.
+        // Large params may take long twice: other fibers get a turn in between.
         return Effect.andThen(Effect.yieldNow, () => decode(coerced.success))
       const isListed = Result.isSuccess(coerced) || coerced.failure.length < JsonSchema.maxFaults
       return isListed && Schema.isSchema(params) ? decode(input) : Effect.fail(error)
     })
 }
 
-/** The JSON Schema of what a schema takes, for a model, which calls tools with objects. */
+/** The JSON Schema of the input of a schema, as an object, since models call tools with objects. */
 export const described = memoize((params: ParamsSchema<any>): JsonObject => ofObject(stated(params)))
 
-/** The JSON Schema of what a schema takes, as it says it. One that does not say it takes anything. */
+/** The JSON Schema of the input of a schema. A Standard Schema without one accepts any value. */
 export const stated = (params: Schema.Top | StandardSchemaV1<any, any>): JsonObject =>
   Schema.isSchema(params)
     ? inOne(Schema.toJsonSchemaDocument(params))
     : (standardDescribed(params) ?? anyValue)
 
-/** The JSON Schema of any value, in which objects have no members beside those of the schema. */
+/** The JSON Schema of an output, in which objects have no further members. */
 export const describedValue = (schema: ParamsSchema<any>): JsonObject =>
   Schema.isSchema(schema)
     ? inOne(Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }))
     : (standardDescribed(schema) ?? anyValue)
 
-/** Every provider insists on an object. */
+/** Adds `type: "object"` to a schema without a type, since each provider requires an object. */
 const ofObject = (schema: JsonObject): JsonObject => {
   if ("type" in schema) return schema
   const { anyOf, oneOf, allOf, $ref } = schema
@@ -129,13 +128,13 @@ const ofObject = (schema: JsonObject): JsonObject => {
 
 type Document = ReturnType<typeof Schema.toJsonSchemaDocument>
 
-/** Puts the root in place of its reference, and definitions beside it. */
+/** Makes one JSON Schema of a document: the root in place of its reference, with the definitions in `$defs`. */
 const inOne = ({ definitions, schema }: Document): JsonObject => {
   const $defs = toJson(definitions)
   const root = JsonSchema.follow({ $defs }, toJson(schema))
   if (!isObject(root)) return anyValue
   const isReferred = JSON.stringify($defs).includes(JSON.stringify({ $ref: schema["$ref"] }).slice(1, -1))
-  // The definition of the root is left out, unless something within refers to it.
+  // The definition of the root stays only if another definition refers to it.
   const others = Object.entries($defs).filter(([, definition]) => definition !== root || isReferred)
   return others.length === 0 ? root : { ...root, $defs: Object.fromEntries(others) }
 }
@@ -146,18 +145,18 @@ const toJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
 // ───────────────────────── Standard Schema
 
-// A schema such as one of zod, valibot or arktype may hold types that JSON has not, such as dates and sets. They are described as the
-// JSON that stands for them, or as any value, and made of it when the schema refuses the JSON itself.
+// A schema of zod, valibot or arktype may have types that JSON does not have, such as dates and sets. The JSON Schema describes the JSON in
+// their place, or any value. If the schema refuses that JSON, the decoder makes the date or the set from it and tries again.
 
 /** Returns whether params are a Standard Schema. */
 export const isStandard = (params: unknown): params is StandardSchemaV1<any, any> =>
   Predicate.hasProperty(params, "~standard")
 
-/** The JSON Schema of what a schema takes, `undefined` if it does not say it. */
+/** The JSON Schema of the input of a Standard Schema; `undefined` if the schema cannot describe it. */
 export const standardDescribed = (params: StandardSchemaV1<any, any>): JsonObject | undefined =>
   description(params).schema
 
-/** Decodes, and decodes what stands in JSON for another value once more as that value. */
+/** Decodes by a Standard Schema. If that fails, replaces JSON in place of dates, sets and their like by these values, and decodes again. */
 const decodeStandard = <Params>(
   params: StandardSchemaV1<any, Params>,
   input: Schema.Json
@@ -191,11 +190,11 @@ const issueText = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
 
 interface StandardDescription {
   readonly schema: JsonObject
-  /** The schema with marks at the types that JSON has not. Absent if there are none. */
+  /** The schema with marks at the types that JSON does not have. Absent if it has no such types. */
   readonly marked?: JsonObject
 }
 
-/** Libraries throw for a type without JSON Schema. They are then asked once more, to leave that type alone open. */
+/** The JSON Schema of a schema. Libraries throw for types without one: a second call makes them describe such types as any value. */
 const description = memoize((params: StandardSchemaV1<any, any>): Partial<StandardDescription> => {
   if (!describesItself(params)) return {}
   const ask = (libraryOptions?: Record<string, unknown>) =>
@@ -224,7 +223,7 @@ const mark = "x-effect-agent"
 const withoutMarks = (marked: JsonObject): JsonObject =>
   JSON.parse(JSON.stringify(marked), (key, value) => (key === mark ? undefined : value))
 
-/** The JSON that stands for the types of zod. Others are any value. */
+/** The JSON in place of the types of zod that JSON does not have. Other such types are any value. */
 const stands: ReadonlyMap<unknown, JsonObject> = new Map([
   ["date", { type: "string", format: "date-time", [mark]: "date" }],
   ["bigint", { type: "integer", [mark]: "bigint" }],
@@ -249,7 +248,7 @@ const lenient = {
 
 // ───────────────────────── Values that JSON has not
 
-/** The value with what stands for others in their place. */
+/** Replaces the JSON at the marks of a schema by the dates, sets and other values that it stands for. */
 const revived = (schema: Schema.Json | undefined, value: Schema.Json): unknown => {
   if (!isObject(schema)) return value
   const { [mark]: kind, additionalProperties, allOf, anyOf, items, oneOf, properties } = schema
@@ -276,7 +275,7 @@ const mapped = (list: ReadonlyArray<Schema.Json>, change: (item: Schema.Json) =>
   return changed.every((item, index) => item === list[index]) ? list : changed
 }
 
-/** A value of a kind, `undefined` for JSON that does not stand for one. Throws where it looks as if it did. */
+/** Makes a date, set, map or bigint from JSON; `undefined` for JSON of another type. Throws for text that is no bigint. */
 const made = (kind: string, value: Schema.Json): unknown => {
   if (kind === "date") return typeof value === "string" ? new Date(value) : undefined
   if (kind === "bigint")

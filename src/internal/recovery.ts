@@ -1,9 +1,9 @@
 /**
- * One model call after refusals: the run asks a provider that refuses a part of the conversation again without it, and leaves it out
- * of later requests to the model.
+ * Recovers a model call whose provider refuses a part of the conversation: the run asks again without that part, and leaves it out of later
+ * requests to the model.
  *
- * A request follows at once without the thinking, the images or the files that a refusal names. After a refusal for which that is no
- * remedy the run guesses, in steps of one request each.
+ * If the refusal names thinking, images or files, the next request leaves these out. Otherwise the run guesses the part: each further
+ * request leaves out another one.
  */
 import { memoize } from "effect/Function"
 import * as Message from "../Message.ts"
@@ -14,7 +14,7 @@ import * as Transcript from "../Transcript.ts"
 
 type Kind = Message.LeftOut["kind"]
 
-/** The content that a request leaves out on suspicion. */
+/** The content that a request leaves out as a guess. */
 interface Guess {
   readonly entries: ReadonlyArray<Message.LeftOut>
   /** Messages that are left out as a whole. */
@@ -22,19 +22,19 @@ interface Guess {
 }
 
 export class Recovery {
-  /** Reports the content that the last request left out. */
+  /** The content that the last request left out, as the events report it. */
   adjusted: ReadonlyArray<Adjustment> = []
   /** The last request with all of its content; `undefined` before the first. */
   asked: ModelRequest | undefined
-  /** Whether a shorter conversation is no remedy, so that a guess may leave out more than content that few conversations need. */
+  /** Whether a compaction was tried or is not possible. Only then guesses may leave out content that the model needs, such as results. */
   isFinal = false
   private known: ReadonlyArray<Message.LeftOut> = []
   private guess: Guess = { entries: [], messages: [] }
   private readonly tried = new Set<unknown>()
-  /** The first refusal for which there are guesses. */
+  /** The first refusal that named no part. If no guess helps, the run fails with it. */
   private unexplained: ProviderError | undefined
 
-  /** The request without what its provider has refused. */
+  /** Makes the request without the content that its provider has refused, or that the current guess leaves out. */
   request(request: ModelRequest, transcript: ReadonlyArray<Message.Message>): ModelRequest {
     this.asked = request
     const hidden = new Set(this.guess.messages)
@@ -47,7 +47,7 @@ export class Recovery {
     return messages === request.messages ? request : { ...request, messages }
   }
 
-  /** Whether to ask again after an error, with less of the conversation. */
+  /** Chooses the content that the next request leaves out after an error. Returns whether there is any, so that the run asks again. */
   after({ provider, reason }: ProviderError, transcript: ReadonlyArray<Message.Message>): boolean {
     const { asked } = this
     if (asked === undefined) return false
@@ -79,12 +79,12 @@ export class Recovery {
     return this.tried.size < this.tried.add(step).size
   }
 
-  /** The error to report: the first for which there were guesses, if they did not help. */
+  /** The error to fail with: the first one that led to guesses, since the later ones are about changed requests. */
   error(error: ProviderError): ProviderError {
     return stepsAfter(error.reason, true).length > 0 ? (this.unexplained ??= error) : error
   }
 
-  /** The members of the answer that later requests go by. A guess counts if it was right. */
+  /** The members of the answer by which later requests leave out the same content. A guess counts only if the provider then answered. */
   kept(isAnswered: boolean): Partial<Pick<Message.Assistant, "leftOut" | "refused">> {
     const leftOut = isAnswered ? [...this.known, ...this.guess.entries] : this.known
     const refused = isAnswered ? this.guess.messages : []
@@ -97,30 +97,30 @@ export class Recovery {
 
 const media: ReadonlyArray<Kind> = ["image", "file"]
 
-/** Content that a guess leaves out: a kind, and the first message whose content it is. Default: the first of the transcript. */
+/** A kind of content to leave out, from a message on. Default: from the first message of the transcript. */
 type Suspect = readonly [kind: Kind, since: Message.MessageId | undefined]
 
-/** Chooses the content of a conversation that a guess leaves out: nothing if it is of no use there. */
+/** Chooses the content that one guess leaves out; nothing if the conversation has no such content. */
 type Step = (conversation: Conversation) => {
   readonly kinds?: ReadonlyArray<Suspect>
   /** Messages that are left out as a whole. */
   readonly messages?: ReadonlyArray<Message.MessageId>
 }
 
-/** First those that cost a conversation least. */
+/** The guesses, in the order of how much content the conversation loses. */
 const steps: ReadonlyArray<Step> = [
   (conversation) => ({ kinds: conversation.isKnown ? conversation.unread(media) : [] }),
   (conversation) => ({
     kinds: conversation.all(["thinking", ...media]),
     messages: conversation.failedBefore
   }),
-  // With the arguments of their calls.
+  // A result is left out together with the arguments of its call.
   (conversation) => ({ kinds: conversation.unread(["result"]) }),
   (conversation) => ({ kinds: conversation.unread(["answer"]) }),
   (conversation) => conversation.history
 ]
 
-/** The steps after a refusal. One in words that may mean the length of the conversation has few until that is found to be no cause. */
+/** The guesses for a refusal. Where the words may mean that the conversation is too long, only the first ones apply until `isFinal`. */
 const stepsAfter = (reason: Reason, isFinal: boolean): ReadonlyArray<Step> => {
   const part = reason._tag === "InvalidRequest" ? reason.refused : undefined
   if (part === "tool" || part === "option") return []
@@ -129,13 +129,13 @@ const stepsAfter = (reason: Reason, isFinal: boolean): ReadonlyArray<Step> => {
   return isFinal && isTooLarge(reason) ? steps : []
 }
 
-/** A request that was refused, and where it came from. */
+/** A refused request, and the transcript that it was made from. */
 class Conversation {
   private readonly sent: ReadonlyArray<Message.ModelMessage>
   private readonly transcript: ReadonlyArray<Message.Message>
   /** The last answer and the messages after it. */
   private readonly news: ReadonlyArray<Message.Message>
-  /** Whether the model has answered the messages before. */
+  /** Whether the same model gave the last answer, so that it accepts the messages before it. */
   readonly isKnown: boolean
 
   constructor({ messages, model }: ModelRequest, transcript: ReadonlyArray<Message.Message>) {
@@ -146,7 +146,7 @@ class Conversation {
     )
     const answer = transcript[last]
     this.news = transcript.slice(Math.max(last, 0))
-    // A router takes the name of the provider from the id of the model.
+    // With a router the id in the request has the prefix of the provider, and the id in the answer does not.
     this.isKnown =
       answer?.role === "assistant" && (answer.model === model || model.endsWith(`/${answer.model}`))
   }
@@ -159,37 +159,37 @@ class Conversation {
     return kinds.flatMap((kind) => (this.has(kind) ? [[kind, undefined]] : []))
   }
 
-  /** The thinking, images and files that an error names and the request has. */
+  /** The kinds of content that an error names and the request has. */
   refused(reason: Reason): ReadonlyArray<Kind> {
     if (reason._tag === "UnsupportedContent" || isTooLarge(reason))
       return media.filter((kind) => this.has(kind))
     const part = reason._tag === "InvalidRequest" ? reason.refused : undefined
     if (part === "thinking") return this.has(part) ? [part] : []
     if (part !== "image" && part !== "file") return []
-    // Vendors call an image a file, and a page of a document an image.
+    // Vendors mix up images and files: some name the page of a document an image.
     return this.has(part) ? [part] : media.filter((kind) => this.has(kind))
   }
 
-  /** The last answer, if the model has read the messages before it and those from there on have content of the kind. */
+  /** The id of the last answer, if the model has accepted the messages before it and later ones have content of the kind. */
   since(kind: Kind): Message.MessageId | undefined {
     const ids = new Set(this.news.map(({ id }) => id))
     const isNew = this.sent.some((message) => ids.has(message.id) && has(message, kind))
     return this.isKnown && isNew ? this.news[0]?.id : undefined
   }
 
-  /** The content that the model may not have read before. */
+  /** The content that the model has not accepted in an earlier request. */
   unread(kinds: ReadonlyArray<Kind>): ReadonlyArray<Suspect> {
     if (!this.isKnown) return this.all(kinds)
     return kinds.map((kind) => [kind, this.since(kind)] as const).filter(([, since]) => since !== undefined)
   }
 
-  /** The messages of the user in requests that failed, without those of the last prompt. */
+  /** The messages of the user whose requests failed, without those of the last prompt. */
   get failedBefore(): ReadonlyArray<Message.MessageId> {
     const failed = this.news.slice(0, this.news.findLastIndex(({ role }) => role === "assistant") + 1)
     return failed.flatMap(({ id, role }) => (role === "user" ? [id] : []))
   }
 
-  /** All messages before the last prompt, and content of all kinds after it. */
+  /** The last guess: leaves out all messages before the last prompt, and all kinds of content after it. */
   get history(): ReturnType<Step> {
     const start = this.transcript.findLastIndex(isEnd) + 1
     const kept = new Set(
@@ -207,15 +207,15 @@ class Conversation {
 const isEnd = (message: Message.Message): boolean =>
   message.role === "assistant" && (Transcript.isFailed(message) || Message.toolCalls(message).length === 0)
 
-/** Statuses of a refusal of content. */
+/** The HTTP statuses with which servers refuse the content of a request. */
 const statuses: ReadonlySet<number | undefined> = new Set([400, 413, 415, 422])
 
-/** Whether a server refused a request for its content, which may be the length of the conversation whatever else the words mention. */
+/** Whether a server refused a request for its content. The cause may be its length, although the words name another one. */
 export const isOfContent = (reason: Reason): reason is InvalidRequest =>
   reason._tag === "InvalidRequest" &&
   (statuses.has(reason.status) || (reason.status === undefined && reason.body !== undefined))
 
-/** Whether the body of a request was too large, for which images and files are a likelier cause than words. */
+/** Whether the body of a request was too large. Images and files are then the likely cause, and not text. */
 const isTooLarge = (reason: Reason): boolean => reason._tag === "ContextOverflow" && reason.status === 413
 
 // ───────────────────────── Parts that are left out
@@ -223,7 +223,7 @@ const isTooLarge = (reason: Reason): boolean => reason._tag === "ContextOverflow
 export type Media = Message.Image | Message.File
 type PartKind = Message.LeftOut["kind"]
 
-/** A message without what is left out of it: itself, if that is nothing. */
+/** A message after content was left out, and the content. Itself if nothing was. */
 export interface Replaced {
   readonly message: Message.ModelMessage
   readonly left: ReadonlyArray<{ readonly kind: PartKind; readonly reason: string }>
@@ -231,13 +231,13 @@ export interface Replaced {
 
 type Replace = (message: Message.ModelMessage) => Replaced
 
-/** The images and files that a message brings to the model. */
+/** The images and files of a message for the model. */
 export const mediaIn = (message: Message.ModelMessage): ReadonlyArray<Media> =>
   message.role === "assistant"
     ? []
     : message.content.flatMap((block): ReadonlyArray<Media> => (block.type === "text" ? [] : [block]))
 
-/** The media type, `undefined` if only the file says it. */
+/** The media type; `undefined` for a source that does not name it. */
 export const mediaType = ({ source }: Media): string | undefined =>
   "mediaType" in source
     ? source.mediaType
@@ -253,8 +253,8 @@ const noteOn = (media: Media, reason: string): string => {
 }
 
 /**
- * Makes a function that puts a note in place of the images and files for which `refusal` returns a reason, behind the text before it.
- * It returns the same object each time, so that an encoding can be cached.
+ * Makes a function that replaces images and files by a note where `refusal` returns a reason. The function returns the same object each
+ * time for a message, so that providers can cache its encoding.
  */
 export const replacing = (refusal: (media: Media) => string | undefined): Replace =>
   memoize((message) => {
@@ -292,13 +292,13 @@ export const replacing = (refusal: (media: Media) => string | undefined): Replac
     return { message: left.length === 0 ? message : made, left }
   })
 
-/** Leaves out more of a message. */
+/** Applies a further replacement to a message. */
 export const again = (replaced: Replaced, replace: Replace): Replaced => {
   const { left, message } = replace(replaced.message)
   return message === replaced.message ? replaced : { message, left: [...replaced.left, ...left] }
 }
 
-/** Reports what is left out: each kind once for each reason. */
+/** Reports the content that is left out: one adjustment for each kind and reason. */
 export const report = (replaced: ReadonlyArray<Replaced>): ReadonlyArray<Adjustment> => {
   const counts = new Map<string, { readonly kind: string; readonly reason: string; count: number }>()
   for (const { kind, reason } of replaced.flatMap(({ left }) => left)) {
@@ -331,7 +331,7 @@ export const has = (message: Message.ModelMessage, kind: PartKind): boolean =>
 const isVendors = (block: Message.Assistant["content"][number]): boolean =>
   block.type === "thinking" || block.opaque !== undefined
 
-/** Leaves out what an entry names. */
+/** Makes the function that leaves out the content of an entry. */
 const replacerOf = memoize(({ kind, reason }: Message.LeftOut): Replace => {
   if (kind === "image" || kind === "file")
     return replacing(({ type }) => (type === kind ? reason : undefined))
@@ -343,7 +343,7 @@ const replacerOf = memoize(({ kind, reason }: Message.LeftOut): Replace => {
 
 type Change = (message: Message.Assistant | Message.ToolResult) => Message.ModelMessage
 
-/** The notes have no words of the vendor, which may quote what it refused. */
+/** The notes do not quote the vendor: its words may contain the content that it refused. */
 const changes: Readonly<Record<Exclude<PartKind, Media["type"]>, Change>> = {
   thinking: (message) =>
     message.role === "assistant" && has(message, "thinking") ? withoutThinking(message) : message,
@@ -357,7 +357,7 @@ const changes: Readonly<Record<Exclude<PartKind, Media["type"]>, Change>> = {
       : asUser(message)
 }
 
-/** A result without its call. */
+/** Makes a message of the user from a result whose call is left out. */
 const asUser = ({ content, id, timestamp }: Message.ToolResult): Message.User => ({
   role: "user",
   id,
@@ -370,7 +370,7 @@ const note = (what: string): Message.Text => Message.text(`[${what}: the provide
 const withoutArguments = (block: Message.Assistant["content"][number]) =>
   block.type === "toolCall" ? { ...block, rawArguments: "{}", params: {} } : block
 
-/** A signature may stand on any block: nothing that only the vendor reads goes back to it. */
+/** Removes the thinking, and the opaque data of all blocks, since any of them may have a signature. */
 const withoutThinking = (message: Message.Assistant): Message.Assistant => ({
   ...message,
   content: message.content.flatMap((block) => {
@@ -381,8 +381,8 @@ const withoutThinking = (message: Message.Assistant): Message.Assistant => ({
 })
 
 /**
- * The messages of a request without what the provider of its model has refused: by the answers of the transcript, and by `entries` of
- * the call that is made now.
+ * The messages of a request without the content that the provider of its model has refused. The answers of the transcript record that;
+ * `entries` are those of the current call.
  */
 export const without = (
   { messages, model }: { readonly messages: ReadonlyArray<Message.ModelMessage>; readonly model: string },
@@ -395,13 +395,14 @@ export const without = (
   const all: Array<{ readonly entry: Message.LeftOut; readonly end: number }> = []
   for (const [end, message] of transcript.entries())
     if (message.role === "assistant" && message.leftOut !== undefined)
-      // A server that refuses the thinking of earlier answers would refuse that of later ones too.
+      // An entry counts for messages up to its answer. One about thinking counts for later answers too: the server would refuse theirs as
+      // well.
       for (const entry of message.leftOut)
         if (entry.model === model) all.push({ entry, end: entry.kind === "thinking" ? Infinity : end })
   for (const entry of entries) if (entry.model === model) all.push({ entry, end: transcript.length })
   if (all.length === 0) return { messages, adjusted: [] }
   const places = new Map(transcript.map(({ id }, place) => [id, place]))
-  // A message that a hook or a compaction made has no place, and is older than the answers.
+  // A message that a hook or a compaction made is not in the transcript: it counts as older than all answers.
   const placeOf = (id: Message.MessageId | undefined) => (id === undefined ? -1 : (places.get(id) ?? -1))
   const replaced = messages.map((message) =>
     all
@@ -413,13 +414,13 @@ export const without = (
 
 // ───────────────────────── Refused messages
 
-/** A transcript, and the compaction that requests start from. */
+/** A conversation: the transcript, and the compaction that requests start from. */
 interface Accepted {
   readonly messages: ReadonlyArray<Message.Message>
   readonly compaction: Transcript.Compaction | undefined
 }
 
-/** The messages after the last answer, which a guard has just refused. */
+/** The ids of the messages after the last answer: those that a guard refuses with a request. */
 export const news = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.MessageId> =>
   messages
     .slice(
@@ -431,8 +432,8 @@ const isNews = (message: Message.Message): boolean =>
   message.role === "custom" ? message.kind !== "developer" : message.role !== "assistant"
 
 /**
- * The conversation without the refused messages. A compaction that keeps a refused message first keeps the next one first. A summary
- * of refused messages alone goes with them.
+ * The conversation without refused messages. If `firstKept` of the compaction is refused, the next message takes its place. A summary of
+ * only refused messages is dropped.
  */
 export const withoutRefused = ({ compaction, messages }: Accepted): Accepted => {
   const refused = new Set<Message.MessageId>()

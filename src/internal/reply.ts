@@ -1,6 +1,6 @@
 /**
- * An answer while it streams: published piece by piece, retracted if the model answers again, and closed whole or as far as it
- * came.
+ * An answer while it streams. It publishes each piece, retracts them if the model must answer again, and becomes a message when the answer
+ * ends or breaks off.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -22,7 +22,7 @@ import * as Spans from "./spans.ts"
 import type { Attempt } from "./telemetry.ts"
 import type { Usage } from "../Usage.ts"
 
-/** The tokens of a request, and those of the context window by the price list. */
+/** The sizes in tokens of a request that is too large, and of the context window in the price list. */
 export interface Excess {
   readonly size: number
   readonly limit: number
@@ -33,31 +33,31 @@ export class Reply {
   readonly timestamp: number
   /** The first request; `undefined` where a hook answers in the model's place. */
   request: ModelRequest | undefined
-  /** Milliseconds since the run began. */
+  /** The time of the first request, in milliseconds since the run began. */
   askedAt = 0
-  /** Of the clock's monotonic time: when the request was sent last. */
+  /** The time of the last request, in milliseconds of the clock's monotonic time. */
   private sentAt = 0
-  /** The seconds from there to the first piece of the answer. */
+  /** The seconds from the last request to the first piece of the answer. */
   firstChunk: number | undefined
-  /** Grows while the answer streams; others get copies. */
+  /** The answer so far, which events change in place. Others get copies. */
   reply = ModelEvent.draft()
   isStarted = false
   readonly recovery = new Recovery()
-  /** Whether the answer failed, so that another one follows, which costs too. */
+  /** Whether a decorator retried after an answer that failed: the tokens of both answers count. */
   private isFailed = false
   readonly run: Run
-  /** A provider that was abandoned may still send events: they are dropped. */
+  /** Whether the answer is over. An abandoned provider may still send events, which are then dropped. */
   private isClosed = false
   private size = new AnswerSize()
-  /** The budget's entry of this answer. */
+  /** The usage of this answer in the sum of the limits, which a newer estimate replaces. */
   private entry = Limits.nothing
   /** The price of the model that answers, `undefined` until `findPrice` has found it. */
   private price: Price | undefined
-  /** The sizes of a request that the vendor answered although it exceeds the context window: it may have cut it. */
+  /** The sizes of a request that the vendor answered although it exceeds the context window. The vendor may have cut it. */
   excess: Excess | undefined
-  /** Ids of its tool calls so far, each with the last number appended to it: vendors repeat ids, or leave them out. */
+  /** The ids of the tool calls so far, each with the last number that made it unique: vendors repeat ids, or leave them out. */
   readonly callIds = new Map<string, number>()
-  /** The values of its calls and its output; absent in a run without `partialValues`. */
+  /** The parsers of arguments and output, for `PartialValue` events; absent in a run without `partialValues`. */
   private partials: Partials | undefined
 
   constructor(run: Run) {
@@ -66,12 +66,12 @@ export class Reply {
     this.partials = partialsOf(run)
   }
 
-  /** The provider that answers: a router may have chosen it. */
+  /** The id of the provider that answers, which a router may have chosen. */
   get provider(): string {
     return this.reply.start?.provider ?? this.run.provider.id
   }
 
-  /** Notes a request that is sent now. */
+  /** Counts a request that is sent now, and starts its clock. */
   send(request: ModelRequest): void {
     this.run.countModelCall()
     this.request = request
@@ -80,8 +80,8 @@ export class Reply {
   }
 
   /**
-   * Publishes events of the provider that arrived together: together, unless one is about the call itself, or a budget must
-   * be checked after each.
+   * Publishes events of the provider that arrived together. It takes them one by one if one is about the call itself, or if limits must be
+   * checked after each.
    */
   receive(
     events: ReadonlyArray<ModelEvent.ModelEvent>
@@ -117,18 +117,18 @@ export class Reply {
     })
   }
 
-  /** Finds the price for the estimate of an answer that was broken off, though the run may be stopped. */
+  /** Finds the price for the estimate of an answer that broke off, also in a run that was stopped. */
   readonly priceOfRest: Effect.Effect<void> = Effect.suspend(() =>
     this.request === undefined || this.price !== undefined
       ? Effect.void
       : Effect.asVoid(attempt(this.findPrice, { until: Effect.sleep(100) }))
   )
 
-  /** Finds the price of the model that answers, for as long as it answers. */
+  /** Finds the price of the model that answers. */
   readonly findPrice: Effect.Effect<void> = Effect.suspend(() => {
     const { request, run } = this
     const { finish, start } = this.reply
-    // A model that took over in the middle of the answer has the price of the whole.
+    // Where another model took over in the middle of the answer, its price counts for the whole answer.
     const model = finish?.responseModel ?? start?.model ?? request?.model ?? run.options.model
     const responseModel = finish?.responseModel ?? start?.responseModel
     const { cacheRetention } = request?.options ?? {}
@@ -136,7 +136,7 @@ export class Reply {
     return Effect.map(run.prices.find(asked), (price) => void (this.price = price ?? this.price))
   })
 
-  /** Adds the cost to the usage of a finished answer. Notes a request that exceeds the context window. */
+  /** Adds the cost to the usage of a finished answer. Sets `excess` for a request that exceeds the context window. */
   readonly settle: Effect.Effect<void> = Effect.suspend(() => {
     const { finish } = this.reply
     if (finish?.usage === undefined) return Effect.void
@@ -146,13 +146,13 @@ export class Reply {
     return Effect.map(found, () => {
       this.reply.finish = { ...finish, usage: this.priced(usage) }
       const { contextWindow: limit = Infinity } = this.price ?? {}
-      // The vendor adds up the requests between the calls of its own tools.
+      // With tools of the vendor, the usage is the sum of several requests of the vendor, which says nothing about the size of this one.
       const isSum = this.reply.content.some((block) => block?.type === "hostedTool")
       if (usage.input > limit && !isSum) this.excess = { limit, size: usage.input }
     })
   })
 
-  /** Voids an answer to a request that the vendor may have cut, for another one to a shorter request. */
+  /** Retracts the answer to a request that the vendor may have cut. An answer to a shorter request follows. */
   retractCut({ limit, size }: Excess): void {
     const detail = `the request has ${size} tokens, and the context window ${limit}`
     const reason = new ContextOverflow({ detail, limit, size })
@@ -176,7 +176,7 @@ export class Reply {
       if (partials === undefined) ModelEvent.add(this.reply, event)
       else part = partials.add(this.reply, event)
       this.weigh(event)
-      // Both frame the answer, and have events of their own.
+      // `Start` and `Finish` become `MessageStart` and `MessageEnd`, not deltas.
       if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
       if (part !== undefined) deltas.push(part)
     }
@@ -213,7 +213,7 @@ export class Reply {
     this.run.openAnswer(this)
   }
 
-  /** Opens the call that a piece belongs to, if the provider did not. Without a name, it is answered as an unknown tool. */
+  /** Begins the tool call of a piece if the provider omitted its start. It has no name, so that it ends as an unknown tool. */
   private openCall(
     { contentIndex }: { readonly contentIndex: number },
     take: (event: ModelEvent.ModelEvent) => void
@@ -224,7 +224,7 @@ export class Reply {
     )
   }
 
-  /** Publishes that the model answers again. */
+  /** Publishes a failed attempt and the retry that follows. */
   announceRetry({ attempt, delay, error }: Attempt): void {
     this.run.emit({ _tag: "ModelCallError", error, willRetry: true })
     this.run.emit({ _tag: "ModelCallRetry", attempt, delayMs: Duration.toMillis(delay), error })
@@ -235,13 +235,13 @@ export class Reply {
     return this.reply.content.length > 0
   }
 
-  /** Publishes another attempt, after an answer that failed before its first block. */
+  /** Publishes a failed attempt whose answer had no block yet, and the retry that follows. */
   again(attempt: Attempt): void {
     this.announceRetry(attempt)
     if (this.isStarted) this.retract()
   }
 
-  /** Voids what was published of the answer; another one follows, or the same one in another form. */
+  /** Retracts the published pieces of the answer. Another answer follows; with `false` the same answer follows in another form. */
   retract(isAnother = true): void {
     if (isAnother) this.enterForGood()
     this.isFailed = false
@@ -263,7 +263,7 @@ export class Reply {
     if (isHalting && Cause.hasInterrupts(cause))
       return { stopReason: "aborted", errorMessage: stop === undefined ? interrupted : reasonOf(stop) }
     const error = errorOf(cause)
-    // A vendor that refused a prompt for its content would refuse each later request that has it.
+    // A vendor that refuses a prompt for its content would refuse each later request with that prompt: later requests leave it out.
     const isRefused =
       (error._tag === "GuardrailTripped" && error.stage === "input") ||
       (error._tag === "ProviderError" && error.reason._tag === "ContentPolicy" && !this.hasSpoken)
@@ -274,7 +274,7 @@ export class Reply {
     }
   }
 
-  /** Ends the answer, whole or as far as it came, and returns its message. */
+  /** Ends the answer, complete or not, and returns its message. */
   close(exit: Exit.Exit<void, Failure.FailureReason>): Message.Assistant {
     const { request, run } = this
     if (this.isStarted || (Exit.isFailure(exit) && isPaid(exit.cause))) this.enterForGood()
@@ -310,9 +310,9 @@ export class Reply {
     return request && Limits.estimate(Limits.inputOf(request), reply.content)
   }
 
-  /** Enters an estimate of the answer so far into the budget, and fails when that is more than may be spent. */
+  /** Adds an estimate of the answer so far to the sum of the limits. Fails if a limit is then reached. */
   private readonly meter: Effect.Effect<void, Failure.LimitExceeded> = Effect.suspend(() => {
-    // The usage of a finished answer is entered when it is closed.
+    // `close` adds the usage of a finished answer.
     if (!this.run.spent.isBounded || this.reply.finish !== undefined) return Effect.void
     this.enter(Limits.estimate(0, this.reply.content))
     return this.run.spent.exceeded ?? Effect.void
@@ -325,7 +325,7 @@ export class Reply {
     this.entry = entry
   }
 
-  /** Enters the usage of the answer. Later events belong to another answer, and another entry. */
+  /** Adds the usage of an answer that is over. Later events belong to another answer, whose usage counts apart. */
   private enterForGood(): void {
     const estimated = this.run.spent.isBounded ? this.estimated : undefined
     const usage = Limits.reported(this.reply.finish?.usage) ?? estimated
@@ -340,18 +340,18 @@ const partialsOf = ({ options, output }: Run): Partials | undefined =>
 
 const isAboutCall = ({ _tag }: ModelEvent.ModelEvent): boolean => _tag === "Attempt" || _tag === "Retracted"
 
-/** Whether the vendor may charge for a failed request: it may have read it, unless it refused it. */
+/** Whether the vendor may charge for a failed request, because it may have read it before the failure. */
 const isPaidFor = (error: Failure.EventError): boolean => {
   if (error._tag !== "ProviderError") return false
   const { reason } = error
   return reason._tag === "Transport" ? reason.kind === "reset" : brokenOff.has(reason._tag)
 }
 
-/** Likewise of a call that a stop of the run may have broken off. */
+/** Whether the vendor may charge for a call that failed, or that a stop of the run broke off. */
 const isPaid = (cause: Cause.Cause<Failure.FailureReason>): boolean =>
   Cause.hasInterrupts(cause) || isPaidFor(errorOf(cause))
 
-/** Whether the vendor charges for an answer that did not reach its end: it had begun, or may have when the run stopped. */
+/** Whether the vendor may charge for an answer that did not reach its end, because it had begun or the run was stopped. */
 const isBrokenOff = (cause: Cause.Cause<unknown>, isStarted: boolean): boolean => {
   if (Cause.hasInterrupts(cause)) return true
   const error = Cause.squash(cause)
@@ -367,7 +367,7 @@ const reasonOf = (stop: Stop): string =>
     ? stop.error.message
     : (stop.reason ?? (stop.cause === "deadline" ? "out of time" : "cancelled"))
 
-/** The failure of a cause, or its defect with a name. */
+/** The failure of a cause, or its defect as an error that events carry. */
 export const errorOf = (
   cause: Cause.Cause<Failure.FailureReason>
 ): Failure.FailureReason | Failure.Defect => {

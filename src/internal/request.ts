@@ -1,5 +1,6 @@
 /**
- * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
+ * Makes the request of a turn from the transcript: hooks shape the messages, the context manager chooses among them, and faults of the
+ * transcript are repaired. The transcript itself stays as it is.
  */
 import * as Effect from "effect/Effect"
 import * as BackgroundTool from "./backgroundTool.ts"
@@ -40,19 +41,19 @@ const nothingToAnswer =
 const hiddenFrom = (agent: string) =>
   `\`history\` of the hand-off to ${agent} leaves it nothing to answer. Keep a message of the user that is not empty`
 
-/** Whether `history` of a hand-off leaves no message to answer. */
+/** Whether the option `history` of a hand-off hides all messages from the agent. */
 const isHidden = ({ conversation: { compaction, messages }, team }: Run): boolean => {
   const seen = team.view(Transcript.compacted(messages, compaction).messages)
   return team.active.history !== undefined && Transcript.repair(seen).messages.every(saysNothing)
 }
 
-/** Makes the request from a conversation that it compacts first. `undefined` if that does not make it shorter. */
+/** Compacts the conversation and makes the request again; `undefined` if there is no compaction. */
 export const shortened = Effect.fnUntraced(function* (run: Run, trigger: Trigger) {
   const isShorter = yield* Compact.afterOverflow(run, trigger)
   return isShorter ? yield* of(run, yield* offer(run)) : undefined
 })
 
-/** The request with what a `beforeModel` hook changed. */
+/** Applies the changes of a `beforeModel` hook to a request. */
 export const modified = (
   request: ModelRequest,
   {
@@ -70,7 +71,7 @@ export const modified = (
   options: { ...request.options, ...options }
 })
 
-/** A tool that a hook took out of the request cannot be called; one it put in is not known to the run. */
+/** Limits the tools that the model may call to those that a hook left in the request. A tool that a hook added is unknown to the run. */
 export const offerOnly = (run: Run, { model, system, tools }: ModelRequest, planned: ModelRequest): void => {
   const names = new Set(tools.map(({ name }) => name))
   const gone = new Set(planned.tools.flatMap(({ name }) => (names.has(name) ? [] : [name])))
@@ -86,13 +87,13 @@ const hasNoNews = (messages: ReadonlyArray<Message.Message>): boolean =>
     )
     .every(saysNothing)
 
-/** Whether a message is empty, or an answer that failed or was cancelled, which is not sent. */
+/** Whether a message gives the model nothing to answer: it is empty, or an answer that failed or was cancelled. */
 const saysNothing = (message: Message.Message): boolean =>
   Transcript.isFailed(message) ||
   (message.role === "user" &&
     message.content.every((block) => block.type === "text" && block.text.trim() === ""))
 
-/** The messages of the request, as the provider accepts them. */
+/** Makes the messages of the request, in a form that providers accept. */
 const view = Effect.fnUntraced(function* (run: Run) {
   const { compaction, messages } = run.conversation
   const compacted = Transcript.compacted(messages, compaction)
@@ -124,7 +125,7 @@ const view = Effect.fnUntraced(function* (run: Run) {
   return Transcript.forModel(converted ?? repaired.messages)
 })
 
-/** Publishes that a request holds less than the transcript, if it does. */
+/** Emits `ContextTransformed` if a request leaves out messages. */
 export const announceView = (
   run: Run,
   { dropped, messages }: Transcript.Trimmed,
@@ -133,7 +134,7 @@ export const announceView = (
   if (dropped > 0) run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 }
 
-/** Chooses the tools of this turn, and keeps them: changes meanwhile count from the next turn. */
+/** Chooses the tools of this turn. Later changes of the registry count from the next turn. */
 export const offer = Effect.fnUntraced(function* (run: Run) {
   const registered = yield* run.registry.definitions
   if (run.turn === 1) yield* warnOfUnknown(run, registered)
@@ -176,11 +177,11 @@ const active = (run: Run, definitions: ModelRequest["tools"]): ModelRequest["too
   return [...new Set(names)].flatMap((name) => definitions.find((known) => known.name === name) ?? [])
 }
 
-/** The tools that results of the conversation add. */
+/** The names of the tools that results in the conversation have added to `activeTools`. */
 const addedTo = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<string> =>
   messages.flatMap((message) => (message.role === "toolResult" && message.addedTools) || [])
 
-/** Options may name a tool that comes later; mostly the name is misspelt. */
+/** Logs a warning for a name in the options that no tool has. It is no error, since the tool may be registered later. */
 const warnOfUnknown = ({ options }: Run, registered: ModelRequest["tools"]): Effect.Effect<void> => {
   const { activeTools = [], modelOptions } = options
   const choice = modelOptions?.toolChoice
