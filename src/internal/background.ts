@@ -1,5 +1,6 @@
 /**
- * The tool calls of a run that continue in the background, beside its turns. The run owns them: it ends when all of them have ended.
+ * The tool calls of a run that continue in the background while the run takes further turns. The run owns them: it ends only when all of
+ * them have ended.
  */
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
@@ -33,13 +34,13 @@ interface Owner {
   append(messages: ReadonlyArray<Message.Message>): void
 }
 
-/** The reasons for which a call ends the run, if it has any. */
+/** The reasons for which the end of a call ends the run. */
 interface Faults {
   readonly failure?: FailureReason | undefined
   readonly fatal?: Cause.Cause<FailureReason> | undefined
 }
 
-/** The end of a call for the turn that waits for it: its outcome, or the handle of a call that continues. */
+/** The result of a call for the turn that waits for it: its outcome, or a note with the handle of a call in the background. */
 interface Returned {
   readonly outcome: Outcome
   readonly durationMs: number
@@ -52,7 +53,7 @@ export class BackgroundCall {
   readonly startedAt: number
   /** The turn that made the call. */
   readonly turn: number
-  /** The fiber of the call. */
+  /** The fiber of the call, which `cancel` of the tool and a stop of the run interrupt. */
   readonly fibers = new Fibers()
   /** Succeeds when the turn need not wait for the call any longer. */
   readonly returned = Deferred.makeUnsafe<Returned>()
@@ -73,7 +74,7 @@ export class BackgroundCall {
     this.turn = turn
   }
 
-  /** Has the turn continue without the call. */
+  /** Moves the call to the background: the turn gets a note with the handle as its result, and continues. */
   readonly leave = (note?: string): Effect.Effect<void> =>
     Effect.suspend(() => {
       if (this.isInBackground || Deferred.isDoneUnsafe(this.returned)) return Effect.void
@@ -91,7 +92,6 @@ export class BackgroundCall {
     Deferred.doneUnsafe(this.returned, Effect.succeed({ outcome, durationMs }))
   }
 
-  /** The end as messages name it. */
   get end(): Message.BackgroundEnd | undefined {
     return endOf(this)
   }
@@ -100,13 +100,13 @@ export class BackgroundCall {
 const started = (handle: string): string =>
   `Runs in the background as ${handle}. A message with its result comes when it ends: do other work, or end your turn.`
 
-/** How many calls that return at once run at a time, unless the run has another limit. */
+/** The number of calls in the background that run at a time, unless the run sets `toolConcurrency`. */
 const defaultConcurrency = 16
 
 export class Background {
-  /** In the order of their starts. */
+  /** All calls that may be in the background, in the order of their starts. */
   calls: ReadonlyArray<BackgroundCall> = []
-  /** For calls that return at once: further ones wait. */
+  /** Limits the concurrency of tools with `blocking: false`: no turn waits for these, so that nothing else limits how many run. */
   private readonly places: Semaphore.Semaphore
   /** Opens when a call ends. */
   readonly changed = Latch.makeUnsafe(false)
@@ -121,12 +121,12 @@ export class Background {
     this.last = Math.max(0, ...run.messages.map(numberOf))
   }
 
-  /** Keeps a call. */
+  /** Registers a call, under a handle that no earlier call of the conversation has. */
   open(call: Message.ToolCall): BackgroundCall {
     return this.keep(new BackgroundCall(this.run, { call, handle: `bg_${++this.last}` }))
   }
 
-  /** Keeps a call that an earlier run, or this one before its process ended, left in the background. */
+  /** Registers a call that was left in the background by an earlier run, or by this run before its process ended. */
   restore(left: OpenCall): BackgroundCall {
     const restored = this.keep(new BackgroundCall(this.run, left))
     restored.isInBackground = true
@@ -139,7 +139,7 @@ export class Background {
     return opened
   }
 
-  /** Keeps the end of a call, which has a batch of its own. */
+  /** Keeps the outcome of a call that is in the background, or returns it to the turn that waits for it. */
   end(ended: BackgroundCall, outcome: Outcome, { failure, fatal }: Faults = {}): void {
     if (ended.isInBackground) {
       ended.outcome = outcome
@@ -152,7 +152,7 @@ export class Background {
     this.changed.openUnsafe()
   }
 
-  /** Runs the work of a call when it has a place, or is interrupted. */
+  /** Runs the work of a call when one of the `places` is free. An interrupted call does not wait: its work ends it. */
   placed(work: Effect.Effect<void>): Effect.Effect<void> {
     return Effect.flatMap(Effect.exit(Effect.interruptible(this.places.take(1))), (taken) =>
       Exit.isSuccess(taken) ? Effect.ensuring(work, this.places.release(1)) : work
@@ -168,7 +168,7 @@ export class Background {
     return this.fault === undefined ? Effect.void : Effect.failCause(this.fault)
   }
 
-  /** The calls whose ends the model has not read. */
+  /** The calls that have ended, and whose ends no message of the run reports yet. */
   get unread(): ReadonlyArray<BackgroundCall> {
     const ended = this.calls.filter(({ outcome }) => outcome !== undefined)
     if (ended.length === 0) return ended
@@ -176,13 +176,13 @@ export class Background {
     return ended.filter(({ handle }) => !reported.has(handle))
   }
 
-  /** Reports the ends that the model has not read, all in one message. */
+  /** Adds one message to the transcript that reports all unread ends. */
   report(): void {
     const { run, unread } = this
     if (unread.length > 0) run.append([message(unread, run.clock.currentTimeMillisUnsafe())])
   }
 
-  /** The ends that the model has not read, for the next run. */
+  /** The unread ends, which the next run reports. */
   left(message: Message.Assistant): ReadonlyArray<OpenCall> {
     return this.unread.map(({ call, handle, outcome: end }) => ({
       handle,
@@ -197,7 +197,7 @@ export class Background {
     return Effect.forEach(this.atWork, ({ ended }) => ended.await, { discard: true })
   }
 
-  /** Releases the calls that have ended, and returns them. */
+  /** Removes those of the calls that have ended, and returns them. */
   release(calls: ReadonlyArray<Message.ToolCall>): ReadonlyArray<BackgroundCall> {
     const released = this.calls.filter(({ call, outcome }) => outcome !== undefined && calls.includes(call))
     this.calls = this.calls.filter((call) => !released.includes(call))
@@ -211,7 +211,7 @@ export class Background {
   }
 }
 
-/** A call in the background, as messages describe it. */
+/** The parts of a call in the background that its description for the model has. */
 interface Described {
   readonly call: Message.ToolCall
   readonly handle: string
@@ -227,7 +227,6 @@ const endOf = ({ call, handle, outcome: ended }: Described): Message.BackgroundE
   return { handle, toolCallId: call.id, toolName: call.name, outcome, ...trust }
 }
 
-/** The message that reports ends. */
 const message = (calls: ReadonlyArray<Described>, timestamp: number): Message.User => ({
   ...Message.user(contentOf(calls), timestamp),
   backgroundEnds: calls.flatMap((call) => endOf(call) ?? [])
@@ -243,7 +242,7 @@ export const closing = (left: ReadonlyArray<OpenCall>, timestamp: number): Reado
   return ends.length === 0 ? [] : [message(ends, timestamp)]
 }
 
-/** Calls in words: their ends with the results, or their progress. */
+/** Describes calls for the model: those that ended with their results, the others with their progress. */
 export const contentOf = (
   calls: ReadonlyArray<Described>,
   elapsed?: number
@@ -264,12 +263,12 @@ export const stateOf = ({ call, handle, outcome, startedAt = 0 }: Described, ela
 const Reported = Schema.Struct({ backgroundEnds: Schema.Array(Message.BackgroundEnd) })
 const isReport = Schema.is(Reported)
 
-/** The ends that a message reports: one of the run, or a result of the tool that reads them. */
+/** The ends that a message reports: a message of the run, or a result of the tool `background_calls`. */
 export const endsIn = (message: Message.Message): ReadonlyArray<Message.BackgroundEnd> => {
   if (message.role === "user") return message.backgroundEnds ?? []
   return message.role === "toolResult" && isReport(message.details) ? message.details.backgroundEnds : []
 }
 
-/** The number of the handle in the result of a call. */
+/** The number in the handle of a result: 1 for `bg_1`, 0 for a result without a handle. */
 const numberOf = (message: Message.Message): number =>
   message.role === "toolResult" ? Number(/^bg_(\d+)$/.exec(message.background ?? "")?.[1] ?? 0) : 0

@@ -29,7 +29,7 @@ type Params = ReturnType<typeof params>["Type"]
 
 const made = new Map<string, Tool.Runnable>()
 
-/** The tool, under a name that no other tool has. */
+/** Returns the tool for requests with these tools, under a name that none of them has. */
 export const beside = (tools: ReadonlyMap<string, Tool.Any>): Tool.Runnable => {
   let name = "background_calls"
   for (let number = 2; tools.has(name); number++) name = `background_calls_${number}`
@@ -71,7 +71,7 @@ const act = Effect.fnUntraced(function* (
   return params.action === "list" ? listed(run, known) : read(run, chosen)
 })
 
-/** Waits until calls end, for the time given, or until a message of the user comes. */
+/** Waits until calls end, for at most `seconds`, or until a message of the user comes. */
 const wait = (run: Run, calls: ReadonlyArray<BackgroundCall>, { seconds = 60, until = "any" }: Params) => {
   const ends = calls.map(({ ended }) => ended.await)
   if (ends.length === 0) return Effect.void

@@ -1,5 +1,5 @@
 /**
- * The tool calls of one answer: their outcomes, their results, and all that ends them early.
+ * The state of the tool calls of one answer: their requests to a person, their outcomes and results, and the failure that ends the run.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -34,33 +34,32 @@ export class Batch {
   readonly calls: ReadonlyArray<Message.ToolCall>
   /** The calls without a result in the transcript: all of them, unless the turn was left open. */
   readonly unanswered: ReadonlyArray<Message.ToolCall>
-  /** The turn that an earlier run left open. */
+  /** The turn that an earlier run left open, or this run before its process ended. Absent for a new turn. */
   readonly earlier: OpenTurn | undefined
-  /** Absent if `earlier` belongs to another run. */
+  /** More about `earlier`, where this run itself left it open; absent if another run did. */
   private readonly begunBefore: InterruptedTurn | undefined
   /** The open requests of the outermost agent, or of this batch if there is no agent. */
   readonly requests: Requests
   private readonly asked = new Map<Message.ToolCall, Asked>()
   /** The ids of the calls whose tool has begun. */
   readonly begun = new Set<string>()
-  /** The calls that wait for a person beyond the end of the run. */
+  /** The calls whose requests the policy defers: they still wait for a person after the run has ended suspended. */
   private readonly deferred = new Set<Message.ToolCall>()
-  /** Whether the turn stays open, since calls of it wait for a person. */
   isSuspended = false
   private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
-  /** The fibers of the calls at work side by side. */
+  /** The fibers of the calls that run. */
   readonly fibers: Fibers
-  /** The one call of a batch of its own, which may outlive the turn. Default: all calls of the answer, which do not. */
+  /** The one call of a batch for a call that may move to the background; absent in a batch of all calls of an answer. */
   readonly beside: BackgroundCall | undefined
-  /** Held by the call that asks the hooks for steering: those beside it do not ask. */
+  /** A lock for the call that polls for steering, so that calls that end at the same time do not poll too. */
   private readonly polling = Semaphore.makeUnsafe(1)
-  /** Keeps requests in the order of the calls, although their hashes take a while outside of Effect. */
+  /** A lock that keeps requests in the order of the calls: the hash of the params is computed asynchronously. */
   readonly inOrder = Semaphore.makeUnsafe(1).withPermits(1)
-  /** Results in the transcript so far. */
+  /** The results that are in the transcript already. */
   results: ReadonlyArray<Message.ToolResult> = []
   /** The first failure of a tool, where `toolFailureMode` is "fail". */
   failure: ToolFailed | undefined
-  /** The failure of a hook that ends the run, or a defect. */
+  /** The failure of a hook or the defect for which the run ends after this batch. */
   fatal: Cause.Cause<FailureReason> | undefined
 
   constructor(
@@ -83,7 +82,7 @@ export class Batch {
     if (begunBefore !== undefined) this.results = Waiting.answered(message, run.messages)
   }
 
-  /** The ids of the calls of an answer may be equal: a request of one of them is for none, and is made again. */
+  /** Restores outcomes and requests from the open turn. Calls with equal ids request again: the run cannot know whose request it was. */
   private restore({ approvals, ended, questions }: OpenTurn): void {
     const ends = [...ended]
     const depth = this.run.mailbox.path?.length ?? 0
@@ -93,7 +92,7 @@ export class Batch {
       if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))
       if (end?.outcome === "success") this.run.team.requestAgain(call, end.output)
       if (this.calls.some((other) => other !== call && other.id === call.id)) continue
-      // Not of a run inside, whose calls may have the same ids.
+      // A path of the same length means a call of this run: calls of sub-agents may have the same ids.
       const isOfCall = ({ request }: { readonly request: Request | Question }) =>
         request.toolCallId === call.id && (request.path?.length ?? 0) === depth
       const asked = this.askedAbout(call)
@@ -117,49 +116,48 @@ export class Batch {
     return checkOf(this.run.registry, this.message, id)
   }
 
-  /** Whether the tool of a call began before, and its end is not known: such a call must not run again. */
+  /** Whether the process ended while the tool of a call ran that must not run again: its end is not known. */
   isLost(call: Message.ToolCall): boolean {
     const { begunBefore, earlier, run } = this
     if (this.asked.get(call)?.unknownEnd !== undefined) return true
-    // In a run that ended suspended, all calls ended but those whose agents inside wait.
+    // Before a run ends suspended it waits for its tools: the end of each call is known, but for those whose sub-agents wait.
     if (earlier === undefined || earlier.isSuspended || !earlier.begun.includes(call.id)) return false
     const mayRunAgain =
       (run.toolOf(call)?.effect ?? "once") !== "once" || begunBefore?.inner.has(call.id) === true
     return begunBefore === undefined || !mayRunAgain
   }
 
-  /** Whether calls that had not begun are not to begin. */
+  /** Whether calls without a start must not begin: another run left the turn open, and its process ended before it did. */
   get isLate(): boolean {
     const { begunBefore, earlier } = this
     return earlier !== undefined && !earlier.isSuspended && begunBefore === undefined
   }
 
-  /** Whether a call ended in an earlier run. */
+  /** Whether a call has its outcome. */
   isEnded(call: Message.ToolCall): boolean {
     return this.outcomes.has(call)
   }
 
-  /** Has a call wait beyond the end of the run. */
+  /** Lets a call wait for a person after the end of the run. */
   defer(call: Message.ToolCall): void {
     this.deferred.add(call)
   }
 
-  /** Whether calls may wait beyond the end of the run. */
   get isDeferring(): boolean {
     return this.deferred.size > 0
   }
 
-  /** Whether a call has not ended, and does not wait beyond the end of the run. */
+  /** Whether a call has no outcome, and is not deferred. */
   isOpen(call: Message.ToolCall): boolean {
     return !this.outcomes.has(call) && !this.deferred.has(call)
   }
 
-  /** The calls that wait beyond the end of the run. */
+  /** The calls that are deferred and have no answer yet. */
   get waiting(): ReadonlyArray<Message.ToolCall> {
     return this.calls.filter((call) => this.deferred.has(call) && !this.outcomes.has(call))
   }
 
-  /** Leaves the turn open if calls wait for a person, unless the run ends or a message of the user comes before them. */
+  /** Suspends the turn if calls are deferred, unless the run ends anyway or a message of the user comes first. Returns whether it did. */
   suspend(): boolean {
     const { control } = this.run
     const isOver = control.isHalting || this.fatal !== undefined || this.failure !== undefined
@@ -168,7 +166,7 @@ export class Batch {
     return this.isSuspended
   }
 
-  /** The turn, as a later run can resume it. */
+  /** The turn as data, by which a later run resumes it. */
   get openTurn(): OpenTurn {
     const isLost = (call: ToolCall) => this.asked.get(call)?.unknownEnd !== undefined
     const lost = this.calls.filter(isLost).map(({ id }) => id)
@@ -191,12 +189,12 @@ export class Batch {
     }
   }
 
-  /** Whether a message of the user stands before the calls that have not begun. */
+  /** Whether a message of the user waits that, with `skipRemaining`, takes the place of the calls that have not begun. */
   get isMoot(): boolean {
     return this.run.pending.messages.length > 0 && this.beside?.isInBackground !== true
   }
 
-  /** The outcome of a call that is not to begin, for a reason that arose since it was looked at. */
+  /** The outcome of a call that passed its guards, and must not begin because a tool failed, the user sent a message or the run ends. */
   notToBegin(call: Message.ToolCall): ToolOutcome.Outcome | undefined {
     if (this.failure !== undefined) return ToolOutcome.skippedByFailure
     const { control } = this.run
@@ -205,7 +203,7 @@ export class Batch {
     return this.isMoot ? ToolOutcome.skippedBySteering : undefined
   }
 
-  /** Whether every result asks to end the run, or a call gave the output of the run. */
+  /** Whether the run ends with this turn: every result has `terminate`, or a call gave the output of the run. */
   get isTerminated(): boolean {
     return (
       this.calls.every((call) => this.outcomeOf(call).output.terminate === true) ||
@@ -213,7 +211,7 @@ export class Batch {
     )
   }
 
-  /** Ends one call. In fail mode its failure halts the others. */
+  /** Keeps the outcome of a call, and publishes its end. With `toolFailureMode: "fail"` a failure interrupts the other calls. */
   settle(call: Message.ToolCall, result: ToolOutcome.Outcome, durationMs = 0): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { beside } = this
@@ -224,7 +222,7 @@ export class Batch {
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
       this.withdraw(call)
       const isFailure = isError && ToolOutcome.failures.has(outcome)
-      // An output that is not valid is repaired within its own bound.
+      // `outputRetries` bounds the repairs of an output that is not valid: it is no failure of a tool.
       if (isFailure && this.run.output?.isCall(call) !== true) yield* this.failed(call, output)
       const ended = {
         _tag: "ToolExecutionEnd" as const,
@@ -242,12 +240,12 @@ export class Batch {
     })
   }
 
-  /** Keeps the outcome of a call whose end is no matter of this batch. */
+  /** Keeps the outcome of a call whose end another batch publishes. */
   keep(call: Message.ToolCall, outcome: ToolOutcome.Outcome): void {
     this.outcomes.set(call, outcome)
   }
 
-  /** Closes the requests of a call that has ended. */
+  /** Closes the open requests of a call that has ended, so that a late answer fails. */
   private withdraw(call: Message.ToolCall): void {
     const asked = this.asked.get(call)
     for (const open of [asked?.approval, asked?.question, asked?.unknownEnd])
@@ -287,7 +285,7 @@ export class Batch {
     return this.outcomes.get(call) ?? ToolOutcome.aborted(call)
   }
 
-  /** With `skipRemaining`, polls for a message of the user that makes the calls that have not begun moot. */
+  /** With `steeringPolicy: "skipRemaining"`, polls for a message of the user: the calls that have not begun are then skipped. */
   get pollSteering(): Effect.Effect<void> {
     const { run } = this
     const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.isHalting
@@ -297,24 +295,24 @@ export class Batch {
     return Effect.asVoid(this.polling.withPermitsIfAvailable(1)(Effect.andThen(asked, announced)))
   }
 
-  /** Keeps the failure of a hook that ends the run. */
+  /** Runs an effect that asks hooks, and keeps a failure for the end of the run. */
   keepFatal(asked: Effect.Effect<void, FailureReason>): Effect.Effect<void> {
     return Effect.catchCause(asked, (cause) => Effect.sync(() => this.endRun(cause)))
   }
 
-  /** Has the run end by a cause once each call has its result, unless it is stopped anyway. */
+  /** Keeps the cause with which the run ends once each call has its result. A stop of the run has its own cause. */
   endRun(cause: Cause.Cause<FailureReason>): void {
     const { isTurnCut, stop } = this.run.control
     if (stop === undefined && !(isTurnCut && Cause.hasInterruptsOnly(cause))) this.fatal ??= cause
   }
 
-  /** Ends the run for the reason of a batch inside, and halts the calls in flight if that one was. */
+  /** Takes the failure of the batch of one call, and interrupts the other calls if that batch was interrupted. */
   adopt({ fatal, fibers }: Batch): Effect.Effect<void> {
     this.fatal ??= fatal
     return fibers.isInterrupted ? this.fibers.interruptOthers : Effect.void
   }
 
-  /** Keeps a defect, and halts the calls in flight. */
+  /** Keeps a defect, and interrupts the calls in flight. */
   die(cause: Cause.Cause<never>): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.fatal ??= cause
@@ -325,7 +323,7 @@ export class Batch {
 
 // ───────────────────────── Large results
 
-/** Makes the result for the model, and stores its whole text first where that is too large. */
+/** Makes the result for the model. Where the text is too large, it stores the whole text as an artifact first. */
 const fitResult = (run: Run, call: ToolCall, output: ToolOutput): Effect.Effect<ToolOutput> => {
   const cut = run.resultLimit({ runId: run.id, toolCallId: call.id, toolName: call.name }, output)
   if (cut === undefined) return Effect.succeed(bounded(output))

@@ -1,10 +1,10 @@
 /**
- * Ids of tool calls, in the order in which they were added: a set that does not change. Adding and deleting give another
- * set, which shares what it can with the one before, so that thousands of calls side by side do not copy one another.
+ * An immutable set of the ids of tool calls, in the order in which they were added. `with` and `without` return a set that shares its
+ * structure with this one: the state changes with each call, and copies of the ids of thousands of calls would take too long.
  */
 import * as HashMap from "effect/HashMap"
 
-/** A set as the methods of `Set` take it. */
+/** The members that the methods of `Set` need of their argument. */
 interface Ids {
   readonly size: number
   readonly has: (id: string) => boolean

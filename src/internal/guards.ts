@@ -28,8 +28,8 @@ export interface Allowed {
 }
 
 /**
- * Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. Asks none about the
- * output of the run, which has no effect. Succeeds with the outcome of a call that may not run.
+ * Finds the tool of a call, decodes its params, and asks the guards: all `beforeTool` hooks, then all `approveTool` hooks. Asks none about
+ * the call that gives the typed output, since that has no effect. Succeeds with the outcome of a call that may not run.
  */
 export const check = (
   run: Run,
@@ -70,9 +70,9 @@ const prepare = (
 }
 
 /**
- * The input of a hook that is called for a tool call. Each hook gets params that are decoded anew, since instances of classes
- * cannot be copied: none can change what the tool, or the next hook, is given. The call has the name of the tool, which the
- * model may have written with white space around it.
+ * Makes the input of a hook for a tool call. It decodes the params again for each hook, since instances of classes cannot be copied: no
+ * hook can change the params that the tool or the next hook gets. The call has the name of the tool, which the model may have written with
+ * white space around it.
  */
 export const toolInput = (
   run: Run,
@@ -129,11 +129,11 @@ const withParams = (
         approved: allowed.approved
       }))
 
-/** A call with the params that a person gave it. They need no further guard. */
+/** Decodes the params with which a person approved a call. The guards do not see them: the person decides. */
 export const changed = (run: Run, allowed: Allowed, params: Schema.Json): Effect.Effect<Allowed | Outcome> =>
   Effect.catchTag(withParams(run, allowed, params), "Outcome", Effect.succeed)
 
-/** A call that the guards of an earlier run allowed, with the params that they left it. Default: its own. */
+/** Decodes a call that the guards of an earlier run allowed. `params` are those that the guards left. Default: those of the call. */
 export const again = (run: Run, call: ToolCall, params?: Schema.Json): Effect.Effect<Allowed | Outcome> => {
   const prepared = prepare(run, call, params === undefined ? undefined : { input: structuredClone(params) })
   const modified = params !== undefined && !JsonSchema.same(params, call.params ?? {})

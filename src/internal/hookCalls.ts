@@ -1,6 +1,5 @@
 /**
- * Calls the hooks of one run: one after another or side by side, each with a time limit, and each disabled after some failures
- * in a row.
+ * Calls the hooks of one run, sequentially or concurrently. Each has a time limit, and is disabled after some failures in a row.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -22,30 +21,30 @@ export interface HookFailure {
   readonly hookName?: string
 }
 
-/** How the hooks of a point change a state. */
+/** How the hooks of a point fold into a state: the input, and what an output or a failure does. */
 export interface Asking<P extends Hook.Point, S, E> {
   readonly input: (state: S) => Effect.Effect<Hook.Input<P>>
-  /** The state after a hook that returned something. One that returned nothing changes nothing. */
+  /** The state after the output of a hook. A hook that returned nothing changes nothing. */
   readonly output: (state: S, output: Hook.Output<P>) => Effect.Effect<S, E>
   /** The state after a hook that failed. Default: an observer changes nothing, any other hook fails the run. */
   readonly failure?: (state: S, failure: HookFailure) => Effect.Effect<S, E>
   /** Whether no further hook is called. */
   readonly isDone?: (state: S) => boolean
-  /** Whether a guard that returned this forbids the call, whatever other guards return. Default: none does. */
+  /** Whether an output denies the call, whatever other guards return. Default: none does. */
   readonly denies?: (output: Hook.Output<P>) => boolean
 }
 
-/** The result of a call of a hook: its output, `undefined` for nothing, or its failure, which is a `HookFailed` if it fails the run. */
+/** The result of one hook: its output, `undefined` if it returned nothing, or its failure, which is a `HookFailed` if it fails the run. */
 type Called<P extends Hook.Point> = Result.Result<Hook.Output<P> | undefined, HookFailure | HookFailed>
 
-/** The run whose hooks are called: those of the agent that the conversation is with. */
+/** The parts of a run that calls of hooks need. The hooks are those of the agent that the conversation is with. */
 export interface Run {
   readonly team: { readonly active: { readonly hooks: HookManager } }
   readonly options: RunOptions
   readonly emit: (event: AgentEvent.Body) => void
 }
 
-/** Failures in a row. After them, the run does not call the hook again. */
+/** The failures in a row after which a run does not call a hook again. */
 const defaultMaxErrors = 3
 
 const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Duration.infinity }
@@ -53,9 +52,9 @@ const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Dur
 /** The hooks of one run, with its own counts of failures. */
 export class RunHooks {
   private readonly run: Run
-  /** By the id of the hook. `HookManager.enable` makes another registration of it, whose failures count from 0. */
+  /** The failures of each hook in a row, by its id. `HookManager.enable` raises its revision, so that they count from 0. */
   private readonly errorsInRow = new Map<string, { readonly revision: number; readonly count: number }>()
-  /** Time of all calls, in milliseconds. Those of hooks that ran side by side add up. */
+  /** The time of all calls of hooks in milliseconds. The times of hooks that ran concurrently add up. */
   millis = 0
 
   constructor(run: Run) {
@@ -71,24 +70,21 @@ export class RunHooks {
     return this.run.options.maxConsecutiveHookErrors ?? defaultMaxErrors
   }
 
-  /** The failures of a hook in a row. */
   private errorsOf({ id, revision = 0 }: Pick<Registered, "id" | "revision">): number {
     const known = this.errorsInRow.get(id)
     return known?.revision === revision ? known.count : 0
   }
 
-  /** Whether the point has a hook. */
   has(point: Hook.Point): boolean {
     const listed = this.run.team.active.hooks.list()
     return listed.some((hook) => isAt(point, hook))
   }
 
-  /** The hooks of a point. */
   private at<P extends Hook.Point>(point: P): ReadonlyArray<Registered<P>> {
     return this.run.team.active.hooks.list().flatMap((hook) => (isAt(point, hook) ? [hook] : []))
   }
 
-  /** Calls the hooks of a point. `use` takes what each returned, and may keep those after it from being called. */
+  /** Calls the hooks of a point. `use` gets the output of each, and returns `"stop"` to skip the later ones. */
   each<P extends Hook.Point>(
     point: P,
     input: () => Hook.Input<P>,
@@ -137,9 +133,7 @@ export class RunHooks {
     })
   }
 
-  /**
-   * Calls one hook for as long as its time limit allows. A hook that is interrupted has returned nothing, and has not failed.
-   */
+  /** Calls one hook within its time limit. A hook that a stop of the run interrupted counts as one that returned nothing. */
   private call<P extends Hook.Point>(
     point: P,
     hook: Registered<P>,
@@ -173,7 +167,7 @@ export class RunHooks {
     })
   }
 
-  /** Reports a failure, unless the point and `hookFailureMode` say otherwise. Returns a `HookFailed` if it fails the run. */
+  /** Emits `HookError` for a failure. For an observer, `hookFailureMode` may ignore it, or make it the `HookFailed` that fails the run. */
   private reported(
     point: Hook.Point,
     hookId: string,
@@ -213,8 +207,8 @@ const kindOf = (point: Hook.Point): Hook.Kind => Hook.points[point].kind
 const isObserver = (point: Hook.Point): boolean => kindOf(point) === "observer"
 
 /**
- * Calls hooks side by side. The first guard that denies interrupts the others, and counts alone. Else all count, in the order of the
- * calls, and those that failed last: the output of another hook must not hide a failure.
+ * Calls hooks concurrently. The first guard that denies interrupts the others, and only its result counts. Otherwise all results count, in
+ * the order of the hooks, with failures last: the output of another hook must not hide a failure.
  */
 const together = <P extends Hook.Point>(
   point: P,

@@ -1,6 +1,5 @@
 /**
- * Decodes the outputs of hooks. Types do not reach JavaScript, and a guard that returned something else must not count as one
- * that approved.
+ * Decodes the outputs of hooks. Plain JavaScript has no types, and a guard that returned a wrong value must not count as one that approved.
  */
 import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
@@ -16,7 +15,7 @@ import * as NearestName from "./nearestName.ts"
 import * as RunOptions from "../RunOptions.ts"
 import { isOutput, rendered } from "./toolOutput.ts"
 
-/** A list of messages. A copy that the hook was given becomes the message of the transcript again. */
+/** The schema of a list of messages. It replaces the copy of a message that the hook got by the message of the transcript. */
 const listOf = <A extends Message>(isOne: (value: unknown) => value is A) => {
   const isList = (value: unknown): value is ReadonlyArray<A> => Array.isArray(value) && value.every(isOne)
   const originals = (list: ReadonlyArray<A>): ReadonlyArray<A> =>
@@ -34,7 +33,7 @@ const isModelMessage = (value: unknown): value is ModelMessage => isMessage(valu
 export const messages = listOf(isMessage)
 export const modelMessages = listOf(isModelMessage)
 
-/** The result that stands in for a tool's. Rendered here, so that one that is not JSON is a failure of its hook. */
+/** The schema of a result in place of the tool's. It renders the result, so that one that is not JSON is a failure of the hook. */
 export const toolResult = Schema.Unknown.pipe(
   Schema.decodeTo(
     Schema.declare(isOutput),
@@ -45,12 +44,12 @@ export const toolResult = Schema.Unknown.pipe(
   )
 )
 
-/** The schemas of what a hook of one point may return: an output has the members of one of them. */
+/** The schemas of the outputs of one point. An output matches one of them. */
 export type Alternatives<A> = ReadonlyArray<Schema.ConstraintDecoder<A>>
 
 /**
- * Decodes what a hook returned. Fails for a member that the point does not know, for members of several alternatives, and for a
- * value that throws when it is read.
+ * Decodes the output of a hook. Fails for a member that no alternative has, for members of several alternatives, and for a value whose
+ * getters throw.
  */
 export const read = <A>(alternatives: Alternatives<A>, returned: unknown): Result.Result<A, unknown> => {
   try {
@@ -85,7 +84,7 @@ const decoded = <A>(alternatives: Alternatives<A>, given: unknown): Result.Resul
   return results.find(Result.isSuccess) ?? results[0] ?? Result.fail("The point takes nothing")
 }
 
-/** Members that no schema has are faults inside lists and unions too. */
+/** Also refuses unknown members of values inside lists and unions. */
 const strictly = { onExcessProperty: "error" } as const
 
 const takesNothing = <A>(alternatives: Alternatives<A>): boolean =>
@@ -106,7 +105,7 @@ const shapeOf = memoize(
     )
 )
 
-/** Names an unknown member, also of a struct within: one that is nearly known, if there is one. */
+/** Finds an unknown member, also of a struct inside. Prefers one whose name is nearly a known one, for a better message. */
 const unknownMember = (shape: Shape, given: unknown, path: string): string | undefined => {
   if (shape.size === 0 || !Predicate.isObject(given)) return undefined
   const unknown = Object.keys(given).filter((name) => !shape.has(name))
@@ -126,7 +125,7 @@ const unknownMember = (shape: Shape, given: unknown, path: string): string | und
   return undefined
 }
 
-/** Other systems have `mockResult` for `result`. */
+/** Finds `result` in `mockResult`, as other systems name it. */
 const endsWith = (name: string, known: string): boolean => name.toLowerCase().endsWith(known.toLowerCase())
 
 const unknownAt = (path: string, advice: string) => `\`${path}\`, which has no meaning here. ${advice}`
@@ -143,7 +142,7 @@ export const frozen = <Input extends object>(input: Input): Input => {
     const get = () => (known ??= { part: partOf(key, value) }).part
     Object.defineProperty(copy, key, { get, enumerable: true })
   }
-  // `console.log` shows the members, and not that they are getters.
+  // Lets `console.log` print the values of the members, which are getters.
   Object.defineProperty(copy, NodeInspectSymbol, { value: () => ({ ...copy }) })
   return Object.freeze(copy)
 }
@@ -155,10 +154,10 @@ const partOf = (key: string, value: unknown): unknown => {
     : copyOf(value)
 }
 
-/** The message behind the copy that a hook got: encodings are cached by identity. `undefined` for any other value. */
+/** The message of the transcript behind this copy, since providers cache encodings by identity; `undefined` for other values. */
 export const originalOf = (copy: object): unknown => originals.get(copy)
 
-/** Copies of messages, which hooks get with every turn. */
+/** The frozen copies of messages, which hooks of every turn get. */
 const copies = new WeakMap<object, object>()
 const originals = new WeakMap<object, object>()
 
@@ -187,7 +186,7 @@ const isPlain = (value: object): boolean => {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Freezes an error, which events and the caller get, too. Its `cause` belongs to other code. */
+/** Freezes an error in place: events and the caller get the same one. Its `cause` may belong to other code, and stays as it is. */
 const frozenError = (error: Error): Error => {
   if (Object.isFrozen(error)) return error
   for (const [key, value] of Object.entries(Object.freeze(error))) {

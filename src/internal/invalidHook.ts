@@ -1,5 +1,5 @@
 /**
- * Refuses values that are no hooks: runs would never call a hook with a misspelt point.
+ * Refuses values that are no hooks, since runs would silently never call a hook with a misspelt point.
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"

@@ -125,7 +125,7 @@ const areObjects = (value: unknown): boolean => Array.isArray(value) && value.ev
 const areCallers = (value: unknown): boolean =>
   Array.isArray(value) && value.every((caller) => caller === "direct" || caller === "programmatic")
 
-/** A member that nothing would read. */
+/** Finds a member that no code reads, mostly a misspelt one. */
 const unknownFault = (options: object): string | undefined => {
   const name = Object.keys(options).find((name) => !members.has(name))
   if (name === undefined) return undefined
@@ -138,7 +138,7 @@ const unknownFault = (options: object): string | undefined => {
   )
 }
 
-/** Those of the options, and those of a tool, which others are made from. */
+/** The members of the options and of a tool, since tools are made from other tools. */
 const members: ReadonlySet<string> = new Set(
   (
     "name label description executionMode blocking timeout strict trust effect prepareArguments parameters inputExamples " +
@@ -157,11 +157,11 @@ const nameFault = (name: unknown): string | undefined => {
 
 const paramsFault = ({ parameters, params }: Checked): string | undefined => {
   if (params === undefined) return undefined
-  // With `parameters` beside it the model does not read the description of the schema, which may then decode anything.
+  // With `parameters` the model does not read the JSON Schema of `params`, which may then be of any kind.
   const isRead = parameters === undefined
   if (Schema.isSchema(params)) {
     const ast = SchemaAST.toEncoded(params.ast)
-    // Describing takes time, and most params are a struct.
+    // A JSON Schema takes time to make. Most params are a struct, whose kind is known without it.
     const kind =
       kindOfAst(ast) ?? (isRead && ast._tag !== "Objects" ? kindOfJson(Params.stated(params)) : undefined)
     return scalar(kind, "Schema.Struct")

@@ -1,5 +1,6 @@
 /**
- * One tool call from its guards to its outcome: executed in time, halted when the run is stopped, reviewed by its hooks.
+ * One tool call from its guards to its outcome: it runs within its time limit, a stop of the run interrupts it, and `afterTool` hooks
+ * review its result.
  */
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
@@ -29,12 +30,12 @@ import type * as Registry from "../ToolRegistry.ts"
 
 type Outcome = ToolOutcome.Outcome
 
-/** A call that may run, or about which the run asks a person. */
+/** A call that its guards allowed, or a lost call about which the run asks a person. */
 export type Looked = Guards.Allowed | Consent.Lost
 
 const callOf = (looked: Looked): ToolCall => (looked._tag === "Lost" ? looked.call : looked.prepared.call)
 
-/** Looks at one call, in the order of the calls. Returns it if it may run, and settles it otherwise. */
+/** Publishes the start of a call and asks its guards. Returns the call if it may run. Otherwise settles it and returns `undefined`. */
 export const preflight = Effect.fnUntraced(function* (
   batch: Batch,
   call: ToolCall
@@ -57,19 +58,19 @@ export const preflight = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** Settles a call that does not begin. If it began before, its end stays unknown. */
+/** Settles a call that does not begin. A lost call gets the outcome `"unknown"`. */
 const skip = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
   refuse(batch, call, batch.isLost(call) ? ToolOutcome.unknown(call) : outcome)
 
-/** Settles a call that does not begin, for the reason that arose since it was looked at. */
+/** Settles a call that passed its guards, and that something which happened since keeps from beginning. */
 const skipNow = (batch: Batch, call: ToolCall, otherwise = ToolOutcome.aborted(call)): Effect.Effect<void> =>
   skip(batch, call, batch.notToBegin(call) ?? otherwise)
 
-/** Settles a call that does not run. */
+/** Settles a call that does not run, with a span of no duration. */
 const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
   Effect.andThen(Spans.refusedCall(batch.run, call, outcome), batch.settle(call, outcome))
 
-/** Reasons that hold before any guard runs. */
+/** The outcome of a call that is refused before its guards run; `undefined` if the guards decide. */
 const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
   const { message, run } = batch
   const cut = ToolOutcome.cut(message.stopReason)
@@ -80,7 +81,7 @@ const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
   return batch.isMoot ? ToolOutcome.skippedBySteering : undefined
 }
 
-/** Waits at the gate, then asks the guards. */
+/** Waits while the run is paused, then asks the guards. */
 const guarded = Effect.fnUntraced(function* (
   batch: Batch,
   call: ToolCall
@@ -91,12 +92,12 @@ const guarded = Effect.fnUntraced(function* (
   if (run.control.isTurnCut) return ToolOutcome.skippedBySteering
   const checked = yield* Effect.exit((earlier && reopened(batch, call)) ?? Guards.check(run, message, call))
   if (Exit.isSuccess(checked)) return checked.value
-  // A hook that ends the run, or a stop while a guard was busy.
+  // A guard failed the run, or the run was stopped while a guard was busy.
   batch.endRun(checked.cause)
   return ToolOutcome.aborted(call)
 })
 
-/** A call of a turn that was left open, whose guards allowed it before. `undefined`: the guards decide. */
+/** Decodes a call of an open turn whose guards allowed it in an earlier run. `undefined`: the guards must decide. */
 const reopened = (batch: Batch, call: ToolCall): Effect.Effect<Guards.Allowed | Outcome> | undefined => {
   const { approval, question } = batch.askedAbout(call)
   if (approval !== undefined || question !== undefined)
@@ -104,7 +105,7 @@ const reopened = (batch: Batch, call: ToolCall): Effect.Effect<Guards.Allowed | 
   return batch.isLate && !batch.isLost(call) ? Effect.succeed(ToolOutcome.notBegun) : undefined
 }
 
-/** Performs a call that the policy allows or a person approves. It takes its place among the `places` only then. */
+/** Asks the policy or a person about a call, then performs it. It takes one of the concurrency `places` only after the approval. */
 export const performApproved = Effect.fnUntraced(function* (
   batch: Batch,
   looked: Looked,
@@ -125,7 +126,7 @@ export const performApproved = Effect.fnUntraced(function* (
   }
 })
 
-/** Asks about a call that began before, whether it is to run again, and then as about any other. */
+/** Asks the policy or a person whether a call may run. About a lost call it first asks whether that should run again. */
 const consented = Effect.fnUntraced(function* (batch: Batch, looked: Looked) {
   if (looked._tag === "Allowed") return yield* Consent.ask(batch, looked)
   const lost = yield* Consent.askAboutLost(batch, looked.call)
@@ -134,11 +135,11 @@ const consented = Effect.fnUntraced(function* (batch: Batch, looked: Looked) {
   return allowed._tag === "Allowed" ? yield* Consent.ask(batch, allowed) : allowed
 })
 
-/** Ends the calls that wait for a person, since the run does not wait for them. */
+/** Ends the deferred calls, because the run does not end suspended. */
 export const closeWaiting = (batch: Batch): Effect.Effect<void> =>
   Effect.forEach(batch.waiting, (call) => skipNow(batch, call, ToolOutcome.runEnds), { discard: true })
 
-/** Ends the calls that a stop of the run has kept from beginning. */
+/** Ends the calls that had not begun when the run was stopped. */
 export const closeUnbegun = (batch: Batch, looked: ReadonlyArray<Looked>): Effect.Effect<void> =>
   Effect.forEach(
     looked.map(callOf).filter((call) => batch.isOpen(call)),
@@ -146,7 +147,7 @@ export const closeUnbegun = (batch: Batch, looked: ReadonlyArray<Looked>): Effec
     { discard: true }
   )
 
-/** Executes one call, as often as its hooks have it run again, and settles it. */
+/** Executes a call, again for as long as `afterTool` hooks request it, and settles it. */
 export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked): Effect.fn.Return<void> {
   const { run } = batch
   if (looked._tag === "Lost") return yield* skip(batch, looked.call, ToolOutcome.aborted(looked.call))
@@ -176,7 +177,7 @@ export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked
   yield* batch.pollSteering
 })
 
-/** Performs a call that may continue in the background, with a batch of its own. The turn waits for it until it does. */
+/** Performs a call that may move to the background, in a batch of its own. The turn waits until it ends or moves there. */
 const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.Allowed) {
   const { run } = batch
   const { call, tool } = looked.prepared
@@ -196,7 +197,7 @@ const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.
   yield* batch.pollSteering
 })
 
-/** Begins the work of a call with a batch of its own, in a fiber that the run waits for. */
+/** Starts the work of a call with a batch of its own, in a fiber for whose end the run waits. */
 const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) => {
   const background = own.run.keepBackground()
   const whole = work.pipe(
@@ -208,8 +209,8 @@ const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) =>
 }
 
 /**
- * Continues a call that was in the background when its process ended: under its handle if it may run again. `isOwn`: whether it
- * belongs to this run.
+ * Continues a call that was in the background when its process ended: it runs again under its handle if its tool allows that, else its end
+ * is unknown. `isOwn`: this run, and not an earlier one, made the call.
  */
 export const continueBeside = Effect.fnUntraced(function* (run: Run, left: OpenCall, isOwn: boolean) {
   const { call, message, params } = left
@@ -222,7 +223,7 @@ export const continueBeside = Effect.fnUntraced(function* (run: Run, left: OpenC
   yield* start(own, beside, allowed._tag === "Allowed" ? perform(own, allowed) : own.settle(call, allowed))
 })
 
-/** A defect halts the batch and ends the run, once each call has its result. */
+/** Executes a call once. A defect interrupts the other calls, and fails the run once each call has its result. */
 const executeOnce = (
   batch: Batch,
   prepared: Registry.PreparedCall,
@@ -243,7 +244,7 @@ const executeOnce = (
   })
 }
 
-/** Runs the tool until it ends, its time is over, or the batch is halted. Progress counts only while it runs. */
+/** Runs the tool until it ends, times out, or is interrupted. Its progress is ignored after that. */
 const execute = Effect.fnUntraced(function* (
   batch: Batch,
   prepared: Registry.PreparedCall,
@@ -316,7 +317,7 @@ const ended = (
     : Effect.failCause(exit.cause)
 }
 
-/** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
+/** Lets `afterTool` hooks replace parts of a result. If a hook fails, the result becomes an error. */
 const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome, startedAt: number) => {
   const { message, run } = batch
   const isReviewed =

@@ -1,5 +1,5 @@
 /**
- * How one tool call ended, the words for the model where it did not run, or not to its end, and the calls that the vendor runs.
+ * The outcomes of tool calls, with the texts that the model reads where a tool did not run to its end, and the calls that the vendor runs.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,12 +11,12 @@ import * as Tool from "../Tool.ts"
 import type { InvalidArguments, PreparedCall, ToolNotFound } from "../ToolRegistry.ts"
 import * as JsonSchema from "./jsonSchema.ts"
 
-/** The result of one call, from its guards to the transcript. */
+/** The outcome of one call, before it becomes a message of the transcript. */
 export interface Outcome {
   readonly _tag: "Outcome"
   readonly outcome: ToolOutcome
   readonly output: ToolOutput
-  /** Whether a hook wants the call to run again. Default: false. */
+  /** Whether an `afterTool` hook requests that the call runs again. Default: `false`. */
   readonly retry?: boolean
   /** The handle of a call that continues in the background. Default: the call has ended. */
   readonly background?: string
@@ -31,10 +31,10 @@ export const make = (outcome: ToolOutcome, output: ToolOutput, retry = false): O
   retry
 })
 
-/** An error in words. */
+/** Makes an outcome whose result is an error message. */
 export const error = (outcome: ToolOutcome, message: string): Outcome => make(outcome, Tool.failure(message))
 
-/** The outcome of a call that means no tool, or that its tool does not take. */
+/** The outcome of a call whose tool does not exist, or does not take its arguments. */
 export const mistake = ({ _tag, message }: ToolNotFound | InvalidArguments): Outcome =>
   error(_tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", message)
 
@@ -46,7 +46,7 @@ const abandoned = " It ignored its interruption, and was left behind."
 export const aborted = (call: ToolCall, isAbandoned = false): Outcome =>
   error("aborted", `Tool ${call.name} was aborted.${isAbandoned ? abandoned : ""}`)
 
-/** `timeout` in milliseconds. */
+/** The outcome of a call that timed out after `timeout` milliseconds. */
 export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean): Outcome => {
   const limit = Duration.format(Duration.millis(timeout))
   const text = `Tool ${call.name} timed out after ${limit}.${isAbandoned ? abandoned : ""}`
@@ -69,7 +69,7 @@ export const refused = (answer: Answer | QuestionAnswer): Outcome | undefined =>
   return answer.declined === true ? rejected(answer.reason ?? "the user declined to answer") : undefined
 }
 
-/** The message of an outcome. `content`: the content for the model. Default: that of the output. */
+/** Makes the message of an outcome. `content` is the content for the model. Default: that of the output. */
 export const result = (
   call: ToolCall,
   { background, outcome, output }: Pick<Outcome, "outcome" | "output" | "background">,
@@ -98,7 +98,7 @@ export const approvalExpired = error("expired", "Not run: the time to approve th
 export const questionExpired = error("expired", "Not answered: the time to answer this question is over.")
 export const notBegun = error("aborted", "Not run: the process ended before this call began.")
 
-/** The outcome of all calls of an answer that was cut; `undefined` for an answer that came to its own end. */
+/** The outcome of all calls of an answer that was cut, since their arguments may be incomplete; `undefined` for a complete answer. */
 export const cut = (stopReason: StopReason): Outcome | undefined => cuts[stopReason]
 
 const filtered = error(
@@ -120,7 +120,7 @@ export const stopped = error("aborted", "Not run: the run was stopped.")
 export const skippedByFailure = error("aborted", "Not run: another tool of this batch failed.")
 export const tooManyCalls = error("aborted", "Not run: the limit on tool calls is reached")
 
-/** Outcomes that are the tool's own failure, and no decision of a guard or a stop. */
+/** The outcomes that count as failures of a tool, and not as a decision of a guard or a stop. */
 export const failures: ReadonlySet<ToolOutcome> = new Set<ToolOutcome>([
   "error",
   "timeout",
@@ -130,7 +130,7 @@ export const failures: ReadonlySet<ToolOutcome> = new Set<ToolOutcome>([
 
 // ───────────────────────── Calls that the vendor runs
 
-/** The tool of a call that the vendor runs once it is approved. It may say yes again, but is no reader: the vendor's tool may have effects. */
+/** The tool of a call that the vendor runs after an approval. It is not `"pure"`, since the vendor's tool may have effects. */
 export const hostedTool = ({ name }: Pick<ToolCall, "name">): Tool.Any => ({
   name,
   description: "A tool that the vendor runs.",
@@ -140,7 +140,7 @@ export const hostedTool = ({ name }: Pick<ToolCall, "name">): Tool.Any => ({
   execute: () => Effect.succeed("Approved.")
 })
 
-/** A call that the vendor runs, with the params that the model gave it. Those that another replaced, the vendor cannot take: `undefined`. */
+/** Prepares a call that the vendor runs. The vendor takes only the params of the model: `undefined` for other params. */
 export const preparedHosted = (call: ToolCall, input?: Schema.Json): PreparedCall | undefined => {
   const { params = {} } = call
   return input === undefined || JsonSchema.same(input, params)

@@ -1,5 +1,5 @@
 /**
- * Results of tools as the model reads them.
+ * Renders the values that tools return as results for the model.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -102,7 +102,7 @@ export const failure = (message: string, details?: Schema.Json): ToolOutput =>
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
-/** Removes the mark, and members that are `undefined`: events have neither. Adds the trust of the tool, unless the output has its own. */
+/** Removes the mark and `undefined` members, which events do not have. Adds the `trust` of the tool, unless the output has one. */
 export const plain = (
   output: AgentEvent.ToolOutput,
   { trust }: Pick<AgentEvent.ToolOutput, "trust"> = {}
@@ -152,7 +152,7 @@ export type Encoder = (value: unknown) => Schema.Json | undefined
 
 const none: Encoder = () => undefined
 
-/** Encodes by a schema. Returns `undefined` without a schema, and for values that it cannot encode. */
+/** Makes the encoder for a schema. It returns `undefined` without a schema, and for values that the schema cannot encode. */
 export const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder => {
   if (schema === undefined) return none
   const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schema))
@@ -187,7 +187,7 @@ const fromPorted = ({ content, details, isError, terminate }: Ported) =>
 const badContent =
   "The content of Tool.output must be a string, or a list of text and image blocks, and its details JSON."
 
-/** Most characters of one text in a result: some 250,000 tokens. */
+/** The most characters of one text in a result, some 250,000 tokens. */
 const maxText = 1_000_000
 
 /** Cuts the text of a block to `maxText` characters. */
@@ -204,16 +204,16 @@ const isToolOutput = Schema.is(AgentEvent.ToolOutput)
 
 type Block = AgentEvent.ToolOutput["content"][number]
 
-/** A result that was read from an object in its shape. */
+/** A result that was read from an object in the shape of another system. */
 export interface Ported {
   readonly content: AgentEvent.ToolOutput["content"]
   readonly isError: boolean
   readonly terminate: boolean
-  /** `undefined` for none. Not checked to be JSON. */
+  /** The details, which may not be JSON; `undefined` for none. */
   readonly details: unknown
 }
 
-/** Of MCP, pi and Karl. An object with any other member is data of the application. */
+/** The members of results of MCP, pi and Karl. An object with any other member is data of the application. */
 const members: ReadonlySet<string> = new Set([
   "content",
   "isError",
@@ -252,7 +252,7 @@ const blocksOf = (content: unknown): ReadonlyArray<Block> | undefined => {
   return blocks.length === content.length ? blocks : undefined
 }
 
-/** A block of content; `undefined` for any other value. Other content than texts and images becomes a note. */
+/** Reads a block of content; `undefined` for any other value. Content other than texts and images becomes a note. */
 export const blockOf = (block: unknown): Block | undefined => {
   if (!Predicate.isObject(block)) return undefined
   const { data, mimeType, text, type, uri } = block
@@ -265,7 +265,7 @@ export const blockOf = (block: unknown): Block | undefined => {
   return Message.text([`[resource: ${uri}]`, ...named].join(" "))
 }
 
-/** An image of MCP and pi, or one with a source as of Karl and of this library. */
+/** Reads an image in the form of MCP and pi, or with a `source` as in Karl and in this library. */
 const imageOf = ({ data, mimeType, source }: { readonly [name: string]: unknown }): Block | undefined => {
   if (isText(data) && isText(mimeType)) return Message.image(data, mimeType)
   if (!Predicate.isObject(source)) return undefined
@@ -274,7 +274,7 @@ const imageOf = ({ data, mimeType, source }: { readonly [name: string]: unknown 
   return isText(url) ? { type: "image", source: { url } } : undefined
 }
 
-/** A resource of MCP: text and images as they are, other bytes by their size. */
+/** Reads a resource of MCP: texts and images as they are, and for other bytes a note with their size. */
 export const resourceOf = (resource: unknown): Block | undefined => {
   if (!Predicate.isObject(resource)) return undefined
   const { blob, mimeType = "application/octet-stream", text, uri } = resource

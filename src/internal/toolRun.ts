@@ -1,5 +1,5 @@
 /**
- * Tools as the model sees them: their names and definitions, the run of a prepared call, and its result.
+ * Runs prepared calls of tools, and finds tools by the names that models write.
  *
  * The value, the failure or the defect of a tool becomes a result that the model reads.
  */
@@ -33,7 +33,7 @@ interface Call {
   readonly params: unknown
 }
 
-/** Runs `execute` in a scope of its own. Fails only by interruption. */
+/** Runs `execute` in a scope of its own. Failures and defects become results, so that it fails only by interruption. */
 export const run = ({ params, tool }: Call, context: ToolContext["Service"]): Effect.Effect<Executed> =>
   Effect.suspend(() => effectOf(tool, tool.execute(params))).pipe(
     Effect.matchEffect({
@@ -46,7 +46,7 @@ export const run = ({ params, tool }: Call, context: ToolContext["Service"]): Ef
     Effect.catchDefect((defect) => died(tool, defect))
   )
 
-/** `execute` may return something else than an Effect, mostly the promise of an `async` function. */
+/** Makes an Effect of the value that `execute` returned, which may be something else, mostly the promise of an `async` function. */
 const effectOf = (tool: Tool.Any, returned: unknown): Effect.Effect<unknown, unknown> => {
   if (isEffect(returned)) return returned
   if (!Predicate.isPromiseLike(returned)) {
@@ -56,7 +56,7 @@ const effectOf = (tool: Tool.Any, returned: unknown): Effect.Effect<unknown, unk
       "Return Effect.succeed(value), or use Tool.fromPromise for a plain function."
     )
   }
-  // A rejection that nothing handles would end the process.
+  // An unhandled rejection would end the process.
   Promise.resolve(returned).catch(() => {})
   return misused(tool, "a promise", "Use Tool.fromPromise for an async function.")
 }
@@ -82,20 +82,20 @@ const failed = (tool: Tool.Any, error: unknown): Effect.Effect<AgentEvent.ToolOu
     logged(Effect.logDebug(`Tool ${tool.name} failed`, Cause.fail(error)), output)
   )
 
-/** The log names the fault for the developer; the model reads that the tool does not work. */
+/** Logs the fault with advice for the developer. The model reads only that the tool does not work. */
 const misused = (tool: Tool.Any, returned: string, advice: string): Effect.Effect<AgentEvent.ToolOutput> => {
   const fault = `Tool ${tool.name} does not work: its execute returned ${returned}.`
   return logged(Effect.logError(`${fault} ${advice}`), failure(fault))
 }
 
-/** The model reads the first line of a defect; the log has its stack. */
+/** Makes a result of a defect: the model reads the first line, and the log has the stack. */
 const died = (tool: Tool.Any, defect: unknown): Effect.Effect<Executed> =>
   logged(
     Effect.suspend(() => Effect.logError(`Tool ${tool.name} died`, FailureText.forLog(Cause.die(defect)))),
     executed(failure(`Tool ${tool.name} failed unexpectedly: ${FailureText.firstLine(defect)}`))
   )
 
-/** Logs, then succeeds with the value. A logger may die of values that it cannot write. */
+/** Logs, then succeeds with the value, also if the logger dies of a value that it cannot write. */
 const logged = <A>(log: Effect.Effect<void>, value: A): Effect.Effect<A> =>
   log.pipe(
     Effect.catchDefect(() => Effect.void),
@@ -107,7 +107,7 @@ const executed = (output: AgentEvent.ToolOutput): Executed => ({
   outcome: output.isError === true ? "error" : "success"
 })
 
-/** The key of a call: unique, and of the characters that may stand in a header and in a URL. */
+/** The idempotency key of a call: unique, and of characters that headers and URLs allow. */
 export const idempotencyKey = ({ id }: { readonly id: string }, call: { readonly id: string }): string =>
   `${id}.${call.id.replace(/[^\w.-]/gu, (character) => `~${character.codePointAt(0)?.toString(36) ?? ""}~`)}`
 

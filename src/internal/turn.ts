@@ -1,6 +1,5 @@
 /**
- * One model call, and the tool calls of its answer: each is looked up, guarded, executed and answered. Every call gets exactly one
- * result, in the order of the calls, on every path.
+ * One turn: a model call, and the tool calls of its answer. Every call gets exactly one result, in the order of the calls, on every path.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -21,17 +20,17 @@ import * as ToolOutcome from "./toolOutcome.ts"
 /** An answer and the results of its calls. */
 export interface Turn {
   readonly message: Message.Assistant
-  /** One for each call of the answer. */
+  /** The results, one for each call of the answer. */
   readonly toolResults: ReadonlyArray<Message.ToolResult>
-  /** Every result asks to end the run. */
+  /** Whether the run ends with this turn: every result has `terminate`, or a call gave the output of the run. */
   readonly isTerminated: boolean
-  /** The turn stays open, since calls of it wait for a person. */
+  /** Whether the turn stays open, because deferred calls wait for a person. */
   readonly isSuspended: boolean
 }
 
 /**
- * Makes the transcript ready by `prepare`, asks the model and runs its tools. Publishes `TurnStart`, an answer and `TurnEnd`
- * on every path.
+ * Takes a turn: prepares the transcript by `prepare`, asks the model and runs the tools. Publishes `TurnStart`, an answer and `TurnEnd` on
+ * every path.
  */
 export const run = Effect.fnUntraced(function* (
   run: Run,
@@ -48,7 +47,7 @@ export const run = Effect.fnUntraced(function* (
   return yield* end(run, message, batch, reviewed)
 })
 
-/** Ends the turn that an earlier run, or this one before its process ended, left open. Does not ask the model. */
+/** Completes the turn that was left open by an earlier run, or by this run before its process ended. It does not ask the model. */
 export const resume = Effect.fnUntraced(function* (
   run: Run,
   open: OpenTurn,
@@ -86,20 +85,20 @@ const end = Effect.fnUntraced(function* (
     toolsContinue: batch !== undefined && !isTerminated && !isSuspended && batch.fatal === undefined
   })
   if (run.background !== undefined) run.spent.endTurn()
-  // Calls that wait belong to the agent that made them.
+  // A suspended turn does not hand off: its waiting calls need the tools of the agent that made them.
   if (isSuspended) run.team.forget()
   else run.handOver()
   yield* run.mailbox.delivered
   return yield* Effect.as(exit, { message, toolResults, isTerminated, isSuspended })
 })
 
-/** Asks the hooks about an answer of the model. */
+/** Asks the `afterModel` hooks about an answer of the model. */
 const review = (run: Run, { durationMs, message }: ModelCall.Asked): Effect.Effect<void, FailureReason> =>
   durationMs === undefined
     ? Effect.void
     : run.ask("afterModel", () => ({ ...run.turnInput, message, durationMs }))
 
-/** An answer without calls, unless the run is stopped. */
+/** The end of an answer without calls: interrupts if the run was stopped. */
 const whole = (run: Run, reviewed: Exit.Exit<void, FailureReason>): Effect.Effect<void, FailureReason> =>
   Exit.isSuccess(reviewed) ? run.interruptible : reviewed
 
@@ -121,9 +120,9 @@ const verdict = Effect.fnUntraced(function* (
 // ───────────────────────── The tool calls of an answer
 
 /**
- * Runs the calls of an answer, or only answers them when its review ends the run. All results are in the transcript when
- * this returns, unless `isSuspended` of the batch says that the turn stays open; `fatal` and `failure` say how the run ends.
- * `earlier`: the turn, as an earlier run left it open. `begun`: absent if that was another run.
+ * Runs the calls of an answer. If the `afterModel` hooks end the run, it only gives them results. All results are in the transcript when
+ * this returns, unless the batch `isSuspended`; `fatal` and `failure` of the batch fail the run. `earlier` is the turn that was left open;
+ * `begun` has more of it where this run itself left it.
  */
 const callTools = Effect.fnUntraced(function* (
   run: Run,
@@ -157,7 +156,7 @@ const callTools = Effect.fnUntraced(function* (
   return batch
 })
 
-/** Leaves the turn open for the calls that wait, once those in the background have ended, or ends the calls that wait. */
+/** Waits for the background calls, then leaves the turn open for the deferred calls, or ends these if the run must not be suspended. */
 const suspend = Effect.fnUntraced(function* (batch: Batch) {
   const { background } = batch.run
   if (background !== undefined) {
@@ -170,19 +169,19 @@ const suspend = Effect.fnUntraced(function* (batch: Batch) {
 
 type Perform = (batch: Batch, looked: ReadonlyArray<ToolCall.Looked>) => Effect.Effect<void>
 
-/** Performs calls side by side; a single call in the fiber of the run. */
+/** Performs calls concurrently; a single call runs in the fiber of the run. */
 const performAll: Perform = (batch, looked) =>
   looked.length === 1
     ? Effect.forEach(looked, (call) => ToolCall.perform(batch, call), { discard: true })
     : sideBySide(batch, looked, (call) => ToolCall.perform(batch, call), concurrencyOf(batch))
 
-/** Performs calls that may have to wait for a person. While one waits, it takes no place of the others. */
+/** Performs calls that may have to wait for a person. A waiting call does not count against `toolConcurrency`. */
 const performAsking: Perform = (batch, looked) => {
   const places = Semaphore.makeUnsafe(concurrencyOf(batch))
   return sideBySide(batch, looked, (call) => ToolCall.performApproved(batch, call, places), "unbounded")
 }
 
-/** A stop of the run interrupts the calls at work, which end then; the others do not begin. */
+/** Performs calls concurrently. A stop of the run interrupts those that run, and settles those that have not begun. */
 const sideBySide = (
   batch: Batch,
   looked: ReadonlyArray<ToolCall.Looked>,
@@ -203,7 +202,7 @@ const sideBySide = (
 const concurrencyOf = ({ run }: Batch): number =>
   Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)
 
-/** One call from start to end before the next one is looked at. */
+/** Whether each call must end before the guards of the next one run. */
 const isSequential = ({ calls, message, run }: Batch): boolean =>
   calls.length === 1 ||
   ToolOutcome.cut(message.stopReason) !== undefined ||
