@@ -1,5 +1,5 @@
 /**
- * Spans of time as applications write them: checked, because `Duration` reads what it does not know as no time at all.
+ * Checks durations as applications write them, because `Duration` reads a value that it does not know as zero.
  */
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
@@ -11,7 +11,7 @@ const unit = /^(nanosecond|microsecond|millisecond|second|minute|hour|day|week)s
 
 const isAmount = (input: unknown): boolean => typeof input === "number" && input >= 0
 
-/** Only an object that names a unit: `Duration` reads any other object as no time at all. */
+/** Whether an object has only units as members, such as `{ minutes: 5 }`. `Duration` reads any other object as zero. */
 const isByUnits = (input: unknown): boolean => {
   const members = Predicate.isObject(input) ? Object.entries(input) : []
   const isFine = ([name, amount]: [string, unknown]) =>

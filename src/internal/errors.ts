@@ -1,18 +1,17 @@
 /**
- * The class of our errors, a tagged error of Effect that Node prints as it prints other errors, the part of an
- * error that a print shows, and the errors of agents, of answers to requests and of sessions.
+ * The base class of our errors, helpers for the way Node prints errors, and the errors of agents, of answers to requests, and of sessions.
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import * as Schema from "effect/Schema"
 
-/** Has `console.error` print message and stack, then the fields. Effect has it print the fields alone. */
+/** Makes `console.error` print the message and the stack, then the fields. Errors of Effect print their fields alone. */
 const printed = <Class>(made: Class): Class => {
   if (typeof made === "function")
     Reflect.defineProperty(made.prototype, NodeInspectSymbol, { value: undefined })
   return made
 }
 
-/** `Schema.TaggedError`, printed so. */
+/** `Schema.TaggedError`, whose errors Node prints with message and stack. */
 export const TaggedError =
   <Self>() =>
   <Tag extends string, const Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
@@ -20,10 +19,10 @@ export const TaggedError =
 
 // ───────────────────────── Inspection
 
-/** Takes the frames out of the stack of an error that is made where no frame is of the application. */
+/** Removes the frames from the stack of an error that the engine makes: none of them is code of the application. */
 export const strip = (error: Error): void => setStack(error, [])
 
-/** Hides fields from what prints an error with all it holds. They are read as ever. */
+/** Makes fields not enumerable, so that printing the error does not print them. Code reads them as before. */
 export const hide = <E extends Error>(error: E, ...fields: ReadonlyArray<keyof E>): void => {
   for (const field of fields) Reflect.defineProperty(error, field, { enumerable: false })
 }

@@ -16,7 +16,7 @@ type Renamed = {
   readonly [N in keyof typeof table]: (typeof table)[N] extends { readonly formerly: string } ? N : never
 }[keyof typeof table]
 
-/** The schema of a name of version 0.1.0. */
+/** Decodes the name that a limit had in version 0.1.0 to its name now. */
 const former = <const Name extends Renamed>(name: Name) =>
   Schema.Literal(table[name].formerly).transform(name)
 

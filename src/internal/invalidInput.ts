@@ -1,6 +1,6 @@
 /**
- * Checks the input of an agent or a run: options and messages, which types do not guard in plain
- * JavaScript, nor where a number comes from the environment.
+ * Checks the options and the messages that an application gives to an agent or a run. Types do not guard them in plain JavaScript, nor
+ * where a number comes from the environment.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -31,8 +31,8 @@ export class InvalidInput extends TaggedError<InvalidInput>()("InvalidInput", {
 type Read<A> = Result.Result<A, InvalidInput>
 
 /**
- * Makes a reader of options by their schema. A member that is `undefined` counts as not given. `beside`: names that are taken
- * beside those of the schema, for the advice about a misspelt one.
+ * Makes a reader of options by their schema. A member that is `undefined` counts as not given. `beside` are further option names, for the
+ * advice about a misspelt one.
  */
 export const reader = <A>(schema: Schema.ConstraintDecoder<A> & { readonly fields: object }) => {
   const decode = Schema.decodeUnknownResult(schema, strict)
@@ -54,7 +54,7 @@ const innerNames: ReadonlyArray<string> = [
 /** Reads the options of a run. */
 export const options = reader(RunOptions.RunOptions)
 
-/** Reads options that are laid over others: none is required. */
+/** Reads changes of options, none of which is required. */
 export const patch = reader(RunOptions.Patch)
 
 /** Changes of options, and the names of those that are unset. */
@@ -145,7 +145,7 @@ const byProvider = (name: string | undefined, message: string): string => {
   )
 }
 
-/** Names the option that was probably meant: also one that belongs into `limits` or `modelOptions`. Else those beside it. */
+/** Names the option that was probably meant, also one of `limits` or `modelOptions`, else the options of the same level. */
 const advice = (at: string, name: string, known: ReadonlyArray<string>): string => {
   if (ofProvider.has(name)) return `. The provider takes it: OpenAi.layer({ ${name} }).`
   const byName = new Map(known.map((path) => [path.slice(path.lastIndexOf(".") + 1), path]))
@@ -188,7 +188,7 @@ const withoutUnset = (input: unknown): unknown => {
     : given
 }
 
-/** Prompts whose images and files are base64. A vendor refuses what is not, with the whole conversation. */
+/** Checks that images and files of prompts are base64: a vendor would refuse each request of the conversation with other data. */
 const whole = (prompts: ReadonlyArray<Message.Message>, root: (index: number) => string) => {
   const faults = prompts.flatMap((prompt, at) =>
     prompt.role !== "user"
@@ -206,7 +206,7 @@ const whole = (prompts: ReadonlyArray<Message.Message>, root: (index: number) =>
 
 const noBase64 = /[^\w+/=\s-]/
 
-/** Reads what `prompt`, `steer` and their like take. A text or a list of content blocks becomes a user message. */
+/** Reads the input of `prompt`, `steer` and `followUp`. A text or a list of content blocks becomes a user message. */
 export const prompt = (input: unknown, timestamp: number): Read<ReadonlyArray<Message.Message>> => {
   if (typeof input === "string") return Result.succeed([Message.user(input, timestamp)])
   if (Array.isArray(input)) {
@@ -241,7 +241,7 @@ const decodeRole = Schema.decodeUnknownResult(
 )
 const decodeMessage = Schema.decodeUnknownResult(Message.Message, parsing)
 
-/** A message of the user is written by hand, so that an unknown member of it is a mistake, which no provider would see. */
+/** Refuses unknown members in a message of the user: applications write these by hand, and no provider would notice the mistake. */
 const isPrompt = (input: unknown): input is Message.Message =>
   isMessage(input) && (input.role !== "user" || Result.isSuccess(decodeUser(input)))
 
@@ -250,7 +250,7 @@ const decodeUser = Schema.decodeUnknownResult(Message.User, strict)
 const known = new WeakSet<object>()
 const holds = Schema.is(Message.Message)
 
-/** Each message is looked at once. */
+/** Checks each message object once, and remembers the valid ones. */
 export const isMessage = (input: unknown): input is Message.Message => {
   if (!Predicate.isObject(input)) return false
   if (known.has(input)) return true
@@ -259,7 +259,7 @@ export const isMessage = (input: unknown): input is Message.Message => {
   return true
 }
 
-/** A value that was refused, as its error names it: its first 100 characters, and of an object nothing that it holds. */
+/** Shows a refused value in an error: the first 100 characters of a text, and no contents of an object, which may be secret. */
 export const shown = (value: unknown): string =>
   typeof value === "string"
     ? JSON.stringify(value.slice(0, 100))

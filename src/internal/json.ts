@@ -7,29 +7,28 @@ export type JsonObject = Schema.JsonObject
 
 export const isArray: (json: Json | undefined) => json is ReadonlyArray<Json> = Array.isArray
 
-/** As `isObject`, inlined because it runs several times for each delta. */
+/** Returns a JSON object, else `undefined`. It does not call `isObject`, because it runs several times for each delta. */
 export const object = (json: Json | undefined): JsonObject | undefined =>
   typeof json === "object" && json !== null && !isArray(json) ? json : undefined
 
 export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
 
-/** Shared, because `array` runs for each delta. */
+/** The one empty list that `array` returns, because it runs for each delta. */
 const none: ReadonlyArray<Json> = []
 
-/** A string that is not empty. */
+/** Returns a string that is not empty, and `undefined` for any other value. */
 export const text = (json: Json | undefined): string | undefined =>
   typeof json === "string" && json !== "" ? json : undefined
 
 export const number = (json: Json | undefined): number | undefined =>
   typeof json === "number" && Number.isFinite(json) ? json : undefined
 
-/** Returns whether a value is a JSON object. */
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 // ───────────────────────── Depth
 
-/** Most levels of brackets. */
+/** The most levels of brackets that `parse` accepts. */
 export const maxDepth = 256
 
 /**

@@ -87,7 +87,7 @@ const sortOf = memoize((schema: JsonObject): Sort => {
   } = schema
   const types = (typeof type === "string" ? [type] : strings(type)).filter((name) => typeNames.has(name))
   return {
-    // OpenAPI says `nullable`. Words that are no types allow every value.
+    // OpenAPI 3.0 has `nullable` instead of the type "null". An unknown type allows every value.
     types: nullable === true && types.length > 0 ? [...types, "null"] : types,
     properties: isObject(properties) ? properties : {},
     required: strings(required),
@@ -153,7 +153,7 @@ const readCombined = (reading: Reading, schema: JsonObject, value: Json, path: s
   return result
 }
 
-/** Takes the first alternative that accepts the value unchanged, else the first that accepts it coerced. */
+/** Decodes by the first alternative that accepts the value unchanged, else by the first that accepts it coerced. */
 const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: Json, path: string): Json => {
   const tried = options.map((option) => {
     const faults: Array<string> = []
@@ -181,7 +181,7 @@ const readType = (reading: Reading, types: ReadonlyArray<string>, value: Json, p
 
 const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
   const { const: only, enum: options } = schema
-  // An empty list, which generators write for one they do not know, would take nothing.
+  // An empty `enum` would accept no value. Generators write it for an enum that they do not know: it counts as none.
   if (Array.isArray(options) && options.length > 0 && !options.some((option) => same(option, value))) {
     const known = options.map((option) => JSON.stringify(option)).join(", ")
     fault(reading, path, `must be one of ${known}`, value)
@@ -225,7 +225,7 @@ const ofLists: ReadonlyArray<Limit> = [
   ["maxItems", atMost, "have at most", " items"]
 ]
 
-/** Measures only what has a limit: texts may be long. */
+/** Checks the bounds of a value. Counts the characters of a text only where the schema has a bound for them. */
 const checkLimits = (
   reading: Reading,
   schema: JsonObject,
@@ -269,7 +269,7 @@ export const typeNames: ReadonlySet<string> = new Set([
   "string"
 ])
 
-/** The most faults of one decoding. A model has no use for more, and each costs time. */
+/** The most faults of one decoding. More would not help the model, and each takes time. */
 export const maxFaults = 100
 
 /** Returns whether the value has one of the types. Without types every value fits. */
@@ -331,7 +331,7 @@ const resolve = (root: Json, ref: string): Json | undefined =>
 const inner = (at: Json | undefined, name: string): Json | undefined =>
   isObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
 
-/** Decodes a step of a reference, which may or may not be encoded as part of a URI. */
+/** Decodes one step of a JSON pointer, which may be percent-encoded. */
 const unescaped = (step: string): string => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")
 
 const decoded = (step: string): string => {

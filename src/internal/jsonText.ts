@@ -5,7 +5,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as FailureText from "./failureText.ts"
 
-/** Names the value that is not JSON, its place, and a value to return instead. */
+/** A sentence that names a value that is not JSON, its place, and a value to return instead. */
 export type Fault = string
 
 /**
@@ -17,7 +17,7 @@ export const of = (value: unknown): Result.Result<string, Fault> => {
   const faults: Array<Fault> = []
   const ancestors: Array<object> = []
   const read = function (this: unknown, key: string, read: unknown): unknown {
-    // The value before its `toJSON` was called: that of a `Buffer` returns an object of numbers.
+    // The value before `JSON.stringify` called its `toJSON`: that of a `Buffer` would hide it as an object of numbers.
     const original = Predicate.isObjectOrArray(this) ? Reflect.get(this, key) : read
     while (ancestors.length > 0 && ancestors.at(-1) !== this) ancestors.pop()
     if (isLeftOut(original) && Predicate.isObject(this) && key !== "") return undefined

@@ -1,8 +1,8 @@
 /**
- * The name that was probably meant, for error messages about a misspelt one.
+ * Finds the known name that a misspelt one probably means, for error messages.
  */
 
-/** The known name with the fewest differences, letter case aside; undefined when more than a third differs. */
+/** The known name with the fewest differences, ignoring case; `undefined` if more than a third of the characters differ. */
 export const of = (name: string, known: Iterable<string>): string | undefined => {
   let nearest: string | undefined
   let least = Math.max(1, Math.floor(name.length / 3)) + 1
@@ -13,7 +13,7 @@ export const of = (name: string, known: Iterable<string>): string | undefined =>
   return nearest
 }
 
-/** How many characters have to be put in, left out or replaced (Levenshtein's distance). */
+/** The Levenshtein distance: the number of characters to insert, delete or replace. */
 const differences = (from: string, to: string): number => {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let i = 1; i <= from.length; i++) {

@@ -198,7 +198,7 @@ interface Circuit {
   readonly provider: string
 }
 
-/** Asks if the circuit lets the call through, and gives the circuit the outcome of its answer. */
+/** Makes a call through a circuit, which may refuse it, and reports the outcome of the answer to the circuit. */
 const guarded = (
   circuit: Circuit,
   answer: OrElse.Answer,
@@ -220,7 +220,7 @@ const guarded = (
     })
   )
 
-/** Waits until the circuit has let a call through. The end of the scope gives it the outcome. */
+/** Fails with `CircuitOpen` if the circuit refuses a call. The close of the scope reports the outcome to the circuit. */
 const admitted = (
   { breaker, key, provider }: Circuit,
   outcome: () => Breaker.Outcome

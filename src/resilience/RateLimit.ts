@@ -163,7 +163,7 @@ const windows = ({
 
 type Answer = Stream.Stream<ModelEvent, ProviderError>
 
-/** The answer, of which the window learns the tokens, and the waits that the vendor names. */
+/** Streams an answer, and gives the window its tokens and the time to wait that the vendor names (`Retry-After`). */
 const observed = (answer: Answer, window: Window, start: Start): Answer => {
   const hold = ({ retryAfter }: ProviderError) =>
     Effect.map(Clock.currentTimeMillis, (now) => {

@@ -124,7 +124,7 @@ export const make = (
   stream: (request) => retrying({ provider: inner.id, answer: inner.stream(request) }, options ?? {})
 })
 
-/** One attempt. */
+/** An attempt of a model call. */
 interface Try {
   /** The id of the provider. */
   readonly provider: string
@@ -149,7 +149,7 @@ const from = (once: Try, options: Options, patience: Patience): OrElse.Answer =>
     return Stream.unwrap(again)
   })
 
-/** The events that announce the next attempt, and make the events of this one void if there are any. */
+/** The events before the next attempt: `Attempt`, and `Retracted` if this attempt has published anything. */
 const announce = (
   attempt: Pick<Extract<ModelEvent, { readonly _tag: "Attempt" }>, "attempt" | "delay" | "error">,
   spoke: boolean

@@ -1,6 +1,6 @@
 /**
- * An answer in place of another one that fails, which tracks whether that one has published anything: from then on a second try would
- * publish something twice.
+ * Answers with a second stream when an answer fails. It tracks whether the first one has published anything: after that, a second answer
+ * would repeat it.
  */
 import * as Stream from "effect/Stream"
 import { truncated } from "../../internal/attempts.ts"
@@ -10,8 +10,9 @@ import type { ProviderError } from "../../ProviderError.ts"
 export type Answer = Stream.Stream<ModelEvent, ProviderError>
 
 /**
- * The answer, or another one in its place when it fails. An answer that ends without `Finish` fails with `StreamTruncated`,
- * in the name of `provider` unless its `Start` named another. `spoke`: whether something of it was published and not retracted.
+ * Streams an answer; when it fails, streams that of `otherwise` instead. An answer that ends without `Finish` fails with `StreamTruncated`,
+ * by the provider in its `Start`, else by `provider`. `otherwise` gets as `spoke` whether some of the answer was published and not
+ * retracted.
  */
 export const orElse = (
   provider: string,
@@ -32,7 +33,7 @@ export const orElse = (
     )
   })
 
-/** Holds back who answers until there is something to say: another may have to. */
+/** Holds back the `Start` of an answer until its first block, since another provider may have to answer instead. */
 class Line {
   spoke = false
   finished = false
@@ -77,6 +78,6 @@ class Line {
   }
 }
 
-/** Whether the line may be elsewhere behind it. */
+/** Whether an event may begin or end the hold-back: after any other event `pass` returns all events at once. */
 const movesLine = ({ _tag }: ModelEvent): boolean =>
   _tag === "Retracted" || _tag === "Start" || _tag === "Finish"

@@ -1,5 +1,5 @@
 /**
- * The starts of model calls within an interval, and the time at which the next one may start.
+ * A sliding window over the starts of model calls, which computes when the next call may start.
  *
  * Effect's `RateLimiter` counts in fixed windows or refills a bucket, so that an interval may have nearly twice as many starts, and a
  * wait that is interrupted keeps its tokens.
@@ -16,7 +16,7 @@ export interface Bounds {
   readonly maxWait: number
 }
 
-/** One start. Its tokens are an estimate until the provider reports them. */
+/** The start of one call. Its tokens are an estimate until the provider reports them. */
 export interface Start {
   readonly at: number
   tokens: number
@@ -32,7 +32,7 @@ export class TooLong {
   }
 }
 
-/** The calls of one key. The first of those that wait holds the lock, so that calls start in the order in which they came. */
+/** The window of one key. Waiting calls queue for a lock, so that calls start in the order in which they came. */
 export class Window {
   private readonly bounds: Bounds
   private readonly lock = Semaphore.makeUnsafe(1)
@@ -44,7 +44,7 @@ export class Window {
     this.bounds = bounds
   }
 
-  /** Waits until a call of this many tokens may start, and counts it. An interruption leaves nothing behind. */
+  /** Waits until a call of this many tokens may start, and counts it. An interrupted call does not count. */
   start(tokens: number): Effect.Effect<Start, TooLong> {
     const { maxWait } = this.bounds
     return Effect.suspend(() => {
@@ -69,12 +69,12 @@ export class Window {
     this.starts.push({ at: now, tokens: 0 })
   }
 
-  /** Holds each start back until a time, for which the vendor asked. */
+  /** Lets no call start before a time that the vendor named. */
   hold(until: number): void {
     this.heldUntil = Math.max(this.heldUntil, until)
   }
 
-  /** Whether nothing of it counts any more. */
+  /** Whether the window is empty and no call waits, so that it can be dropped. */
   isIdle(now: number): boolean {
     return this.waiting === 0 && this.heldUntil <= now && this.recent(now).length === 0
   }
@@ -106,7 +106,7 @@ export class Window {
     return start
   }
 
-  /** Forgets the starts that the interval does not have any more. */
+  /** Drops the starts that are older than the interval, and returns the others. */
   private recent(now: number): ReadonlyArray<Start> {
     const first = this.starts.findIndex(({ at }) => at + this.bounds.interval > now)
     this.starts = first === -1 ? [] : this.starts.slice(first)
