@@ -10,7 +10,7 @@ export const maxModule = 450
 export const maxFunction = 80
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 13_663
+export const maxCore = 13_656
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
 export const maxPublic = 22

@@ -122,8 +122,7 @@ export class Batch {
     if (this.asked.get(call)?.unknownEnd !== undefined) return true
     // Before a run ends suspended it waits for its tools: the end of each call is known, but for those whose sub-agents wait.
     if (earlier === undefined || earlier.isSuspended || !earlier.begun.includes(call.id)) return false
-    const mayRunAgain =
-      (run.toolOf(call)?.effect ?? "once") !== "once" || begunBefore?.inner.has(call.id) === true
+    const mayRunAgain = run.mayRunAgain(call) || begunBefore?.inner.has(call.id) === true
     return begunBefore === undefined || !mayRunAgain
   }
 
@@ -249,7 +248,7 @@ export class Batch {
   private withdraw(call: Message.ToolCall): void {
     const asked = this.asked.get(call)
     for (const open of [asked?.approval, asked?.question, asked?.unknownEnd])
-      if (open !== undefined) this.requests.withdraw(open.id)
+      if (open !== undefined) this.requests.withdraw(open.request)
   }
 
   private failed(call: Message.ToolCall, error: ToolOutput): Effect.Effect<void> {

@@ -47,18 +47,21 @@ export const ask = Effect.fnUntraced(function* (
   const { call, tool } = allowed.prepared
   if (batch.run.output?.isCall(call) === true) return allowed
   const { approval, question } = batch.askedAbout(call)
-  if (approval?.answered !== undefined) return yield* approved(batch, allowed, approval.answered)
-  // Not one that the tool asked in the middle of its call, which runs again.
-  if (question?.answered !== undefined && tool.question !== undefined)
-    return yield* answered(batch, allowed, question.answered)
+  // Not a question that the tool asked in the middle of its call, which runs again.
+  const known = approval?.answered ?? (tool.question && question?.answered)
+  if (known !== undefined) return yield* answered(batch, allowed, known)
   // The vendor asks because someone is to decide: an application without a policy has not.
   if (call.hosted === true && batch.run.waiting.policy === Approval.everything) return noPolicy
   const decision = yield* decided(batch, allowed)
   if (decision._tag !== "Decided") return decision
   const { given } = decision
   if (given.decision === "deny") return ToolOutcome.rejected(given.reason)
-  if (tool.question !== undefined) return yield* askQuestion(batch, allowed, tool.question)
-  return given.decision === "ask" ? yield* askApproval(batch, allowed, given.reason) : allowed
+  if (given.decision === "allow" && tool.question === undefined) return allowed
+  const end =
+    tool.question === undefined
+      ? yield* askApproval(batch, allowed, given.reason)
+      : yield* askQuestion(batch, allowed, tool.question)
+  return end._tag === "Answered" ? yield* answered(batch, allowed, end) : end
 })
 
 const reason = Schema.optional(Schema.String)
@@ -108,26 +111,7 @@ const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed,
     ...(reason === undefined ? {} : { reason })
   }
   const open = () => (asked.approval = batch.requests.add(OpenApproval, { request }, batch.checkOf(call)))
-  const end = yield* askPerson(batch, call, request, open, ToolOutcome.approvalExpired)
-  return end._tag === "Answered" ? yield* approved(batch, allowed, end) : end
-})
-
-/** The call, as it may run by the decision of a person. */
-const approved = Effect.fnUntraced(function* (
-  { earlier, run }: Batch,
-  allowed: Allowed,
-  { answer, event, request }: Answered<Request, Answer>
-): Effect.fn.Return<Allowed | Outcome> {
-  yield* publish(run, event)
-  const refused = ToolOutcome.refused(answer)
-  if (refused !== undefined) return refused
-  // An approval that comes from a store may have been changed there.
-  const { argumentsHash, params } = request
-  const isBound = earlier === undefined || (yield* Json.hash(params)) === argumentsHash
-  if (!isBound) return ToolOutcome.rejected("the approval is for other params")
-  return answer.params === undefined
-    ? { ...allowed, approved: true }
-    : yield* Guards.changed(run, { ...allowed, approved: true }, answer.params)
+  return yield* askPerson(batch, call, request, open, ToolOutcome.approvalExpired)
 })
 
 const askQuestion = Effect.fnUntraced(function* (
@@ -141,8 +125,7 @@ const askQuestion = Effect.fnUntraced(function* (
   )
   if (Exit.isFailure(made)) return ToolOutcome.rejected(firstLine(Cause.squash(made.cause)))
   const { question, schema } = made.value
-  const end = yield* putQuestion(batch, call, { question, schema }, ToolOutcome.questionExpired)
-  return end._tag === "Answered" ? yield* answered(batch, allowed, end) : end
+  return yield* putQuestion(batch, call, { question, schema }, ToolOutcome.questionExpired)
 })
 
 /** Puts a question about a call to a person, under the id that it may have from before. */
@@ -154,13 +137,24 @@ const putQuestion = (batch: Batch, call: ToolCall, words: Words, expired: Outcom
   return askPerson(batch, call, request, open, expired)
 }
 
-/** The call of a question, which runs with its answer, unless the person declined. */
-const answered = (
-  { run }: Batch,
+/** The call, as it may run by the answer of a person: an approval, or the answer that the call is to give. */
+const answered = Effect.fnUntraced(function* (
+  { earlier, run }: Batch,
   allowed: Allowed,
-  { answer, event }: Answered<Question, QuestionAnswer>
-): Effect.Effect<Allowed | Outcome> =>
-  Effect.as(publish(run, event), ToolOutcome.refused(answer) ?? { ...allowed, answer: answer.answer })
+  { answer, event, request }: Answered<Request, Answer> | Answered<Question, QuestionAnswer>
+): Effect.fn.Return<Allowed | Outcome> {
+  yield* publish(run, event)
+  const refused = ToolOutcome.refused(answer)
+  if (refused !== undefined) return refused
+  if ("answer" in answer) return { ...allowed, answer: answer.answer }
+  // An approval that comes from a store may have been changed there.
+  const isBound =
+    earlier === undefined ||
+    ("params" in request && (yield* Json.hash(request.params)) === request.argumentsHash)
+  if (!isBound) return ToolOutcome.rejected("the approval is for other params")
+  const approved = { ...allowed, approved: true }
+  return answer.params === undefined ? approved : yield* Guards.changed(run, approved, answer.params)
+})
 
 // ───────────────────────── Calls whose end is not known
 
@@ -174,11 +168,8 @@ export interface Lost {
 export const lookAtLost = (batch: Batch, call: ToolCall): Lost | Outcome => {
   const { run } = batch
   const { hasPerson, policy } = run.waiting
-  const isAsked =
-    policy.unknown === "ask" &&
-    hasPerson &&
-    (run.toolOf(call)?.effect ?? "once") === "once" &&
-    run.output?.isCall(call) !== true
+  const isHarmless = run.mayRunAgain(call) || run.output?.isCall(call) === true
+  const isAsked = policy.unknown === "ask" && hasPerson && !isHarmless
   return isAsked || batch.askedAbout(call).unknownEnd?.answer !== undefined
     ? { _tag: "Lost", call }
     : ToolOutcome.unknown(call)
@@ -207,13 +198,13 @@ export const askMidCall = Effect.fnUntraced(function* (
   { question, schema }: Tool.Question
 ): Effect.fn.Return<Option.Option<Schema.Json>> {
   const { requests, run } = batch
-  if (!run.waiting.hasPerson || run.waiting.isDeferring) return Option.none()
+  if (!run.waiting.hasPerson || run.waiting.defers) return Option.none()
   const request = questionAbout(batch, call, { question, schema })
   const open = requests.add(OpenQuestion, { request })
   const waiting = waitFor(batch, open, run.waiting.stopwatchOf(call.id))
   const waited = yield* Effect.ensuring(
     Effect.andThen(publish(run, open.asked), waiting),
-    Effect.sync(() => requests.withdraw(open.id))
+    Effect.sync(() => requests.withdraw(open.request))
   )
   const { answered } = open
   if (answered !== undefined) yield* publish(run, answered.event)
@@ -276,13 +267,13 @@ const askPerson = Effect.fnUntraced(function* <R extends Request | Question, A>(
   const open = makeOpen()
   yield* publish(run, open.asked)
   if (open.answered !== undefined) return open.answered
-  if (run.waiting.isDeferring) {
+  if (run.waiting.defers) {
     batch.defer(call)
     return { _tag: "Deferred" }
   }
   const waited = yield* waitFor(batch, open, run.waiting.stopwatch, steered(batch))
   if (open.answered !== undefined) return open.answered
-  batch.requests.withdraw(open.id)
+  batch.requests.withdraw(open.request)
   if (waited._tag !== "Done") return waited._tag === "TimedOut" ? expired : withdrawn
   if (Exit.isSuccess(waited.exit) || Cause.hasInterruptsOnly(waited.exit.cause)) return withdrawn
   return ToolOutcome.rejected(`the approval failed: ${firstLine(Cause.squash(waited.exit.cause))}`)

@@ -213,7 +213,8 @@ export class Requests {
   }
 
   /** Closes a request whose call has ended. One that has its answer stays, for a caller that answers once more. */
-  withdraw(id: string): void {
+  withdraw(request: Request | Question): void {
+    const id = idOf(request)
     if (this.byId.get(id)?.answer === undefined) this.byId.delete(id)
   }
 
@@ -227,10 +228,6 @@ export class Requests {
       approvals: turn.approvals.map((open) => this.add(OpenApproval, open, check(open.request)).stored),
       questions: turn.questions.map((open) => this.add(OpenQuestion, open).stored)
     }
-  }
-
-  withdrawAll({ approvals, questions }: OpenTurn): void {
-    for (const { request } of [...approvals, ...questions]) this.withdraw(idOf(request))
   }
 
   /** Gives an answer. Plain JavaScript may give any value. `record` writes the first answer. */

@@ -237,6 +237,11 @@ export class Run {
       : findTool(this.offered, name, this.options.caseInsensitiveTools)
   }
 
+  /** Whether a call may run again if it may have run before. */
+  mayRunAgain(call: ToolCall): boolean {
+    return (this.toolOf(call)?.effect ?? "once") !== "once"
+  }
+
   /** Returns the background calls of the run. */
   keepBackground(): Background {
     return (this.background ??= new Background(this))

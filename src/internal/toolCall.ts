@@ -218,7 +218,7 @@ export const continueBeside = Effect.fnUntraced(function* (run: Run, left: OpenC
   const beside = run.keepBackground().restore({ ...left, ...(end === undefined ? {} : { end }) })
   if (end !== undefined) return
   const own = new Batch(run, message, undefined, undefined, beside)
-  const mayRun = params === undefined || (run.toolOf(call)?.effect ?? "once") !== "once"
+  const mayRun = params === undefined || run.mayRunAgain(call)
   const allowed = mayRun ? yield* Guards.again(run, call, params) : ToolOutcome.unknown(call)
   yield* start(own, beside, allowed._tag === "Allowed" ? perform(own, allowed) : own.settle(call, allowed))
 })

@@ -82,8 +82,8 @@ export class Waiting {
     return asked !== "deny" && !(asked === "defer" && this.isInner)
   }
 
-  /** Whether a call waits for its answer beyond the end of the run. */
-  get isDeferring(): boolean {
+  /** Whether calls wait for their answers beyond the end of the run. */
+  get defers(): boolean {
     const { asked } = this.policy
     return asked === "defer" || (asked === "wait" && this.requests === undefined)
   }
@@ -169,7 +169,7 @@ export class OpenTurns {
   }
 
   private withdraw({ inner, open }: Omit<Suspended, "messages">): void {
-    this.requests.withdrawAll(open)
+    for (const { request } of [...open.approvals, ...open.questions]) this.requests.withdraw(request)
     for (const suspended of inner.values()) this.withdraw(suspended)
   }
 

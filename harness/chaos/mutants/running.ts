@@ -343,7 +343,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "loses none and repeats no end, at whatever write its process ends",
     without: "a call in the background that is once does not run again",
     file: "src/internal/toolCall.ts",
-    from: 'const mayRun = params === undefined || (run.toolOf(call)?.effect ?? "once") !== "once"',
+    from: "const mayRun = params === undefined || run.mayRunAgain(call)",
     to: "const mayRun = true",
     test: "test/server/BackgroundKills.slow.test.ts"
   },
