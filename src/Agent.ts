@@ -388,7 +388,7 @@ export const run = <const T extends Tools = readonly [], const H extends Hooks =
 > =>
   Effect.scoped(
     Effect.flatMap(make(options), (agent) =>
-      // No other caller has the agent.
+      // No other code has this agent, so that it cannot be busy or closed.
       Effect.catchTag(agent.prompt(input), ["AgentBusy", "AgentClosed"], Effect.die)
     )
   )
@@ -430,7 +430,7 @@ export const layer = <
   Exclude<Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>, Scope.Scope>
 > => Layer.effect(tag, make(options))
 
-/** The functions do not use `this`, so that an application may take an agent apart. */
+/** Makes the members of an agent. They do not use `this`, so that an application may destructure an agent. */
 const agentOf = (
   runtime: AgentRuntime,
   ofRuns: Unread,
@@ -489,7 +489,7 @@ type Runs = Pick<
   "prompt" | "stream" | "streamEvents" | "continue" | "continueStream" | "start" | "startContinue"
 >
 
-/** The members that start runs. `ofRuns` are the options beside `RunOptions` for prompts that have none of their own. */
+/** Makes the members that start runs. `ofRuns` are the output and retry options for prompts that have none of their own. */
 const runsOf = (runtime: AgentRuntime, ofRuns: Unread): Runs => {
   const withOptions = <O, A, E>(
     options: PromptOptions<O> | undefined,

@@ -15,8 +15,8 @@
  * ```
  *
  * - `RunEnd` comes once, last, on every path.
- * - The events of a run that a tool call started stand between the events of the run that calls, after the `ToolInvoked` and before the
- *   `ToolExecutionEnd` of the call: see `Agent.asTool`. They have a `runId`, `seq` and `path` of their own.
+ * - The events of a sub-agent's run stand between the events of its parent run, after the `ToolInvoked` and before the `ToolExecutionEnd`
+ *   of the call: see `Agent.asTool`. They have a `runId`, `seq` and `path` of their own.
  * - The tools of one turn may interleave, and each start has exactly one end. Only where the run ends with status `"suspended"`, the
  *   calls that wait for a person have none: the run that resumes it starts and ends them.
  * - After `ToolBackgrounded` the turn continues without the call: its `ToolExecutionEnd` comes in a later turn, between two turns, or after
@@ -30,8 +30,8 @@
  *   of `agent.compact` has no turns, and its `Compaction` comes alone.
  * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookExecuted`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
  *   where they happen.
- * - A model call that fails has `ModelCallError` in place of `ModelCallEnd`. A call that the run stops has neither.
- * - Where a hook answers, or the run could not ask the model, the answer stands alone.
+ * - A model call that fails has `ModelCallError` in place of `ModelCallEnd`. A call that a stop of the run interrupts has neither.
+ * - Where a hook answers, or the run could not ask the model, the events of the answer come without those of a model call.
  * - A failed try emits `ModelCallError` with `willRetry`, then `ModelCallRetry`. `MessageRetracted` makes its deltas void, and those
  *   of an empty answer that the run does not accept.
  * - `PartialValue` comes directly behind the `MessageDelta` that it comes from, in a run with the option `partialValues`. `MessageRetracted` makes it void too.
@@ -84,14 +84,14 @@ const base = {
   seq: Schema.Int,
   /** The time in milliseconds since the epoch; events that arrived together share one. */
   timestamp: Schema.Finite,
-  /** The turn, from 1; absent before the first turn and after the last. Of a call in the background: the turn that made it. */
+  /** The turn, from 1; absent before the first turn and after the last. Events of a call in the background have the turn that made it. */
   turn: Schema.optionalKey(Schema.Int),
   /** The run and the tool call that started this run, the last of `path`; absent for a run that no tool started. */
   parent: Schema.optionalKey(Parts.Caller),
-  /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
+  /** The tool calls of the parent runs that lead to this run, outermost first; absent for a run that no tool started. */
   path: Schema.optionalKey(Schema.NonEmptyArray(Parts.Caller))
 }
-/** The part of `usage` that the runs inside have spent, those that tool calls of this run started; absent if there is none. */
+/** The part of `usage` that sub-agents have spent, in runs that tool calls of this run started; absent if there is none. */
 const childUsage = { childUsage: Schema.optionalKey(Usage) }
 const hook = {
   hook: Schema.String,
@@ -703,7 +703,7 @@ export interface Compaction extends Shape<"Compaction"> {}
 export interface HandedOff extends Shape<"HandedOff"> {}
 
 /**
- * The numbers of queued messages changed.
+ * The number of messages in a queue changed.
  *
  * @category models
  * @since 0.2.0
@@ -765,7 +765,7 @@ export const ofTag =
   }
 
 /**
- * Returns whether an event belongs to a run inside of the run with an id: to one that a tool call of it started, at any depth.
+ * Returns whether an event belongs to a sub-agent of the run with an id: to a run that a tool call of it started, at any depth.
  *
  * **Example** (Finding the run of an event)
  *
@@ -784,7 +784,7 @@ export const ofTag =
 export const isInside = ({ path }: AgentEvent, runId: string | undefined): boolean =>
   path?.some((caller) => caller.runId === runId) === true
 
-/** Makes a predicate of the events of one stream, in their order: whether an event belongs to no run inside. */
+/** Makes a predicate for the events of one stream, in their order: whether an event belongs to no sub-agent. */
 const isOutermost = () => {
   let runId: string | undefined
   return (event: AgentEvent): boolean => {
@@ -795,7 +795,7 @@ const isOutermost = () => {
 }
 
 /**
- * Leaves out the events of runs inside: those that a tool call of the stream's own run started.
+ * Leaves out the events of sub-agents: of runs that a tool call of the stream's own run started.
  *
  * **Example** (Leaving out the events of sub-agents)
  *
@@ -834,7 +834,7 @@ type TextDelta = OfTag<"MessageDelta"> & {
  *
  * **Gotchas**
  *
- * The answers of runs inside count too, unless {@link outermost} leaves them out.
+ * The answers of sub-agents count too, unless {@link outermost} leaves them out.
  *
  * **Example** (Printing an answer as it comes)
  *
@@ -862,7 +862,7 @@ export const isTextDelta = (event: AgentEvent): event is TextDelta =>
   event._tag === "MessageDelta" && event.delta._tag === "TextDelta"
 
 /**
- * Keeps the text of the answers, as it comes, without that of runs inside.
+ * Keeps the text of the answers, as it comes, without that of sub-agents.
  *
  * **Example** (Streaming text)
  *
@@ -892,7 +892,7 @@ export const textOnly = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.St
   })
 
 /**
- * Returns the text of the answers so far, each time that it changes, without that of runs inside.
+ * Returns the text of the answers so far, each time that it changes, without that of sub-agents.
  *
  * **Details**
  *
@@ -931,7 +931,7 @@ export const accumulateText = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Str
   )
 
 /**
- * Returns the values so far of `PartialValue` events, each at most once in a time, without those of runs inside.
+ * Returns the values so far of `PartialValue` events, each at most once in a time, without those of sub-agents.
  *
  * **Details**
  *
@@ -1091,8 +1091,7 @@ export const initial = (messages: ReadonlyArray<Message.Message> = []): View => 
  *
  * **Details**
  *
- * The function is pure. It ignores events that do not change the view, so a filtered stream folds too, and the events of runs
- * inside.
+ * The function is pure. It ignores events that do not change the view, so a filtered stream folds too, and the events of sub-agents.
  *
  * **Example** (Following a pause)
  *
@@ -1156,7 +1155,7 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
     case "TurnEnd": {
       if (event.toolsContinue) return state
       const { pendingToolCalls: calls } = state
-      // Calls in the background may be under way.
+      // Background calls may still run after the turn.
       return { ...state, phase: calls === CallSet.empty || calls.size === 0 ? "finalizing" : "tools" }
     }
     case "RunRetry":
@@ -1178,7 +1177,7 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
     case "ToolExecutionStart":
       return {
         ...state,
-        // A call that a cancel found before its start ends at once.
+        // A call that had not started at a cancel starts and ends at once, which does not change the phase.
         phase: state.phase === "finalizing" ? state.phase : "tools",
         pendingToolCalls: from(state.pendingToolCalls).with(event.toolCallId)
       }

@@ -3,9 +3,9 @@
  *
  * **Details**
  *
- * The policy `Approval` decides about each call once its hooks allow it. A call that needs an approval waits, while the calls beside
- * it run: it holds no place of `toolConcurrency`, and no time limit runs. `agent.answer` approves or rejects it, by the hash of the
- * params that the person saw.
+ * The policy `Approval` decides about each call once its hooks allow it. A call that needs an approval waits for a human in the loop, while
+ * the other calls of the answer run: it does not count against `toolConcurrency`, and no time limit runs. `agent.answer` approves or
+ * rejects it, by the hash of the params that the person saw.
  *
  * **Example** (Asking a person)
  *
@@ -71,9 +71,9 @@ export { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } fro
  * @since 0.2.0
  */
 export interface Call {
-  /** The id of the run. */
+  /** The id of the run that makes the call. */
   readonly runId: string
-  /** The tool calls that the run is inside of, outermost first. Default: none. */
+  /** The tool calls of the parent runs that lead to the run, outermost first. Default: none. */
   readonly path?: AgentEvent["path"]
   /** The id of the call. */
   readonly toolCallId: string
@@ -83,7 +83,7 @@ export interface Call {
   readonly params: unknown
   /** The JSON that the params were decoded from. */
   readonly input: Schema.Json
-  /** The tool. */
+  /** The tool that the call runs once it is allowed. */
   readonly tool: Tool.Any
 }
 
@@ -128,10 +128,10 @@ export interface Person {
  * **Details**
  *
  * - `"wait"`: the run waits for `agent.answer`. A `Loop` outside of an agent defers.
- * - `"deny"`: it does not ask: the call is rejected. For programs that no person watches.
- * - `"defer"`: the run ends with status `"suspended"` once the calls beside it have ended. `agent.continue` resumes it. A run that a
- *   tool started denies, since the run around it could not resume it.
- * - A `Person` asks at once.
+ * - `"deny"`: it does not ask: the call is rejected. Programs that no person watches use it.
+ * - `"defer"`: the run ends with status `"suspended"` once its other calls have ended. `agent.continue` resumes it. A run that a tool
+ *   started without `Agent.asTool` denies, since its parent run could not resume it.
+ * - A `Person`: the run calls it at once, for a human in the loop on a terminal or a screen.
  *
  * @category models
  * @since 0.2.0
@@ -139,11 +139,11 @@ export interface Person {
 export type Asked = "wait" | "deny" | "defer" | Person
 
 /**
- * The reader of the end of a call that is not known, since its process ended while its tool ran.
+ * The decision about a call that was running when its process died: the model reads that its end is not known, or a person decides.
  *
  * **Details**
  *
- * - `"model"`: the call has the outcome `"unknown"`, and the model reads that.
+ * - `"model"`: the call has the outcome `"unknown"`, and the model reads that its end is not known.
  * - `"ask"`: a run that continues asks a person, in the way that `asked` says, by a question whose `about` is `"unknownEnd"`. The answer
  *   is `{ "decision": "again" }` to run the call again, with its idempotency key, `{ "decision": "done", "result": "…" }` if it happened,
  *   with the text for the model, or `{ "decision": "unknown" }`. Calls of tools whose `effect` is not `"once"` need no answer.
@@ -162,11 +162,11 @@ export type Unknown = "model" | "ask"
 export interface Policy {
   /** Decides about a call. A call whose decision dies, or is none, is rejected. */
   readonly decide: (call: Call) => Effect.Effect<Decision>
-  /** The way to ask a person. */
+  /** The way to ask a person, or not to. */
   readonly asked: Asked
   /** The longest time that an approval or a question waits; its call then has the outcome `"expired"`. Default: no bound. */
   readonly expiresAfter?: Duration.Input
-  /** The reader of the unknown end of a call. Default `"model"`. */
+  /** The way to decide about a call that was running when its process died: by the model, or by a person. Default `"model"`. */
   readonly unknown?: Unknown
 }
 
@@ -246,7 +246,7 @@ export interface Options {
   readonly asked?: Asked
   /** The longest time that an approval or a question waits, a duration. Default: no bound. */
   readonly expiresAfter?: Duration.Input
-  /** The reader of the unknown end of a call. Default `"model"`. */
+  /** The way to decide about a call that was running when its process died: by the model, or by a person. Default `"model"`. */
   readonly unknown?: Unknown
 }
 

@@ -132,9 +132,9 @@ export interface BeforeModelInput extends TurnInput {
 export interface ToolInput extends TurnInput {
   /** The answer that makes the call. */
   readonly message: Assistant
-  /** The call. Its `name` is that of the tool. */
+  /** The call. Its `name` is that of the tool, also where the model wrote it in another way. */
   readonly call: ToolCall
-  /** The tool. */
+  /** The tool that the call runs if no guard refuses it. */
   readonly tool: Tool.Any
   /** The decoded params, a copy for this hook. */
   readonly params: unknown
@@ -326,7 +326,7 @@ export interface SkipTool extends Without<"block" | "params" | "reason" | "termi
 export interface Approve {
   /** Marks an approval. */
   readonly approved: true
-  /** A note for readers of the code. The run does not use it. */
+  /** The reason of the approval, for readers of the code: the run ignores it. */
   readonly reason?: string
   /** JSON in place of the params, which the tool decodes. Default: the params as they are. */
   readonly params?: Schema.Json
@@ -368,12 +368,12 @@ export interface ChangeTurns extends Schema.Schema.Type<typeof changeTurns> {}
  * @category models
  */
 export interface Points {
-  /** Once, before anything else. Takes options to change for this run. */
+  /** Runs once, before anything else. Returns options to change for this run. */
   readonly beforeExecution: [
     input: Base & { readonly options: RunOptions; readonly prompts: ReadonlyArray<Message> },
     output: { readonly modified?: Partial<RunOptions> }
   ]
-  /** At the end of every run, before `RunEnd`. Takes the answer to return from a run that did not fail. */
+  /** Runs at the end of every run, before `RunEnd`. Returns the answer for the result of a run that did not fail. */
   readonly afterExecution: [
     input: Base & {
       readonly status: RunStatus
@@ -385,50 +385,50 @@ export interface Points {
     },
     output: { readonly modified?: Assistant }
   ]
-  /** After a failure of a tool or a run. Takes nothing. */
+  /** Runs after a failure of a tool or a run. Returns nothing. */
   readonly onError: [
     input: Base & { readonly scope: "run" | "tool"; readonly error: EventError | ToolOutput },
     output: void
   ]
-  /** Before each turn. Takes whether to pause the run, and the reason. */
+  /** Runs before each turn. Returns whether to pause the run, and the reason. */
   readonly pauseCheck: [
     input: BeforeTurnInput,
     output: { readonly shouldPause: boolean; readonly reason?: string }
   ]
-  /** Before each model call. */
+  /** Runs before each model call. Returns changes of the request, an answer in place of the model, or a refusal of the call. */
   readonly beforeModel: [input: BeforeModelInput, output: ChangeRequest | AnswerForModel | SkipModel]
-  /** After each answer of the model, with the milliseconds of the call. Takes nothing. */
+  /** Runs after each answer of the model, with the milliseconds of the call. Returns nothing. */
   readonly afterModel: [
     input: TurnInput & { readonly message: Assistant; readonly durationMs: number },
     output: void
   ]
-  /** Before each compaction. Takes whether to skip it, and the reason. */
+  /** Runs before each compaction. Returns whether to skip it, and the reason. */
   readonly beforeCompaction: [
     input: BeforeCompactionInput,
     output: { readonly skip: boolean; readonly reason?: string }
   ]
-  /** After each compaction that was carried out. Takes nothing. */
+  /** Runs after each compaction that was carried out. Returns nothing. */
   readonly afterCompaction: [input: AfterCompactionInput, output: void]
-  /** Before each tool call. */
+  /** Runs before each tool call. Returns changed params, a refusal, or a result in place of the tool. */
   readonly beforeTool: [input: ToolInput, output: ChangeParams | BlockTool | SkipTool]
-  /** Before each tool call that no `beforeTool` hook refused. */
+  /** Runs before each tool call that no `beforeTool` hook refused. Returns an approval or a rejection. */
   readonly approveTool: [input: ToolInput, output: Approve | Reject]
-  /** After each tool that ran and was not aborted. */
+  /** Runs after each tool that ran and was not aborted. Returns members to replace in the result. */
   readonly afterTool: [input: AfterToolInput, output: ChangeResult]
-  /** After each turn. */
+  /** Runs after each turn. Returns changes for later turns. */
   readonly prepareNextTurn: [input: AfterTurnInput, output: ChangeTurns]
-  /** After each turn. Takes whether to end the run, or `"continue"` for another turn. */
+  /** Runs after each turn. Returns whether to end the run, or `"continue"` for another turn. */
   readonly shouldStopAfterTurn: [input: AfterTurnInput, output: boolean | "continue"]
-  /** Before each request, with its messages. Takes the messages to choose from. */
+  /** Runs before each request, with its messages. Returns the messages that the context manager chooses from. */
   readonly transformMessages: [input: TurnInput, output: ReadonlyArray<Message>]
-  /** Before each request, with its messages. Takes the messages to send. */
+  /** Runs before each request, with the chosen messages. Returns the messages to send. */
   readonly toModelMessages: [input: TurnInput, output: ReadonlyArray<ModelMessage>]
-  /** When the run polls for messages to put into the transcript. `turn` is the turn that began last. */
+  /** Runs when the run polls for steering. Returns messages for the transcript. `turn` is the turn that began last. */
   readonly steering: [
     input: Base & { readonly turn: number; readonly phase: SteeringPhase },
     output: ReadonlyArray<Message>
   ]
-  /** When the run would end. `turn` is the turn that ended. Takes messages to continue with. */
+  /** Runs when the run would end. Returns messages to continue with. `turn` is the turn that ended. */
   readonly followUp: [input: Base & { readonly turn: number }, output: ReadonlyArray<Message>]
 }
 
@@ -593,7 +593,7 @@ export interface Options {
   readonly name?: string
 }
 
-/** The constructor of a point with these inputs and outputs. */
+/** Makes the constructor of a point. */
 const constructor =
   <P extends string, I, O>(point: P) =>
   <E = never, R = never>(
@@ -609,7 +609,7 @@ const constructor =
  */
 export type Bound<I extends ToolInput, Params> = Omit<I, "params"> & { readonly params: Params }
 
-/** The constructor of a point at which a tool is known. It also takes a tool that the hook is bound to. */
+/** Makes the constructor of a point of tool calls, which also takes a tool to bind the hook to. */
 const toolConstructor = <P extends string, I extends ToolInput, O>(point: P) => {
   const make = constructor<P, I, O>(point)
   function makeBound<E = never, R = never>(
@@ -636,7 +636,7 @@ type Run<O, E, R> = (input: any) => Effect.Effect<O | void, E, R>
 
 const noFunction = () => Effect.die(new TypeError("The hook has no function to run"))
 
-/** Calls a hook for the calls of one tool. Another tool of its name may have other params: the hook fails for its calls. */
+/** Binds a hook to the calls of one tool. For another tool of the same name, which may have other params, the hook fails. */
 const boundTo =
   <O, E, R>(tool: Tool.Any, run: Run<O, E, R>) =>
   (input: ToolInput): Effect.Effect<O | void, E, R> => {

@@ -240,10 +240,10 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
     return Effect.as(added, manager)
   })
 
-// Unique across managers: a `HookError` names its hook by it.
+// The ids are unique across managers, since a run may call hooks of several, and `HookError` names a hook by its id.
 let idCount = 0
 
-/** The services of the registration under the caller's: the caller's span and request-scoped services win. */
+/** Runs a hook with the services of its registration. Services of the caller, such as its span, win. */
 const registered = <E, R, P extends Hook.Point>(
   id: string,
   { name, point, run }: Hook.Hook<E, R, P>,

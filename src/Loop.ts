@@ -204,7 +204,7 @@ export const start = <A = never>(
     )
   )
 
-/** Runs without a prompt; exported as `continue`. */
+/** The namespace exports it as `continue`, which cannot be the name of a function. */
 const continueFrom = (
   history: History,
   options: Options<unknown>
@@ -315,6 +315,6 @@ const fresh = (
     }
   })
 
-/** Results for the calls of a turn that is left open. */
+/** Makes results for the calls of an open turn that a prompt closes. */
 const closing = ({ messages, open }: History, now: number): ReadonlyArray<Message.Message> =>
   open === undefined ? [] : Waiting.closing(open, messages, now)

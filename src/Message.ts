@@ -57,7 +57,7 @@ const ofMessage = {
  * @since 0.1.0
  */
 export const Text = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"text"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("text"),
   /** The text, which may be empty. */
   text: Schema.String,
@@ -76,7 +76,7 @@ export interface Text extends Schema.Schema.Type<typeof Text> {}
 export const ImageDetail = Schema.Literals(["low", "high", "auto", "original"])
 export type ImageDetail = typeof ImageDetail.Type
 
-/** `data` is base64. */
+/** An inline source: `data` is base64. */
 const Inline = Schema.Struct({ data: Schema.String, mediaType: Schema.String })
 
 /**
@@ -90,7 +90,7 @@ const Inline = Schema.Struct({ data: Schema.String, mediaType: Schema.String })
  * @since 0.1.0
  */
 export const Image = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"image"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("image"),
   /** The bytes of the image, or its address. */
   source: Schema.Union([Inline, Schema.Struct({ url: Schema.String })]),
@@ -103,7 +103,7 @@ export const Image = Schema.Struct({
 })
 export interface Image extends Schema.Schema.Type<typeof Image> {}
 
-/** The media type of an address is that of its content, such as `"application/pdf"`. */
+/** An address with the media type of its content, such as `"application/pdf"`. */
 const Linked = Schema.Struct({ url: Schema.String, mediaType: Schema.optionalKey(Schema.String) })
 
 /**
@@ -119,7 +119,7 @@ const Linked = Schema.Struct({ url: Schema.String, mediaType: Schema.optionalKey
  * @since 0.1.0
  */
 export const File = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"file"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("file"),
   /** The bytes of the file, its address, or the id of an uploaded one. */
   source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String }), Linked]),
@@ -145,7 +145,7 @@ export interface File extends Schema.Schema.Type<typeof File> {}
  * @since 0.1.0
  */
 export const Thinking = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"thinking"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("thinking"),
   /** The text or a summary of it, empty where the vendor hides it. */
   text: Schema.String,
@@ -164,7 +164,7 @@ export interface Thinking extends Schema.Schema.Type<typeof Thinking> {}
  * @since 0.1.0
  */
 export const ToolCall = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"toolCall"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("toolCall"),
   /** The id of the call, which its result names. */
   id: Schema.String,
@@ -195,7 +195,7 @@ export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
  * @since 0.2.0
  */
 export const Source = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"source"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("source"),
   /** Whether the source is a web page, or a document of the request or of a store. */
   sourceType: Schema.Literals(["url", "document"]),
@@ -227,7 +227,7 @@ export interface Source extends Schema.Schema.Type<typeof Source> {}
  * @since 0.2.0
  */
 export const Media = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"media"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("media"),
   /** The bytes of the file, or its address. */
   source: Schema.Union([Inline, Schema.Struct({ url: Schema.String, mediaType: Schema.String })]),
@@ -253,7 +253,7 @@ export interface Media extends Schema.Schema.Type<typeof Media> {}
  * @since 0.2.0
  */
 export const HostedTool = Schema.Struct({
-  /** The kind of the block. */
+  /** Always `"hostedTool"`: the tag of the block, by which code distinguishes blocks. */
   type: Schema.Literal("hostedTool"),
   /** The id of the call. */
   id: Schema.String,
@@ -394,9 +394,9 @@ export interface BackgroundEnd extends Schema.Schema.Type<typeof BackgroundEnd> 
  * @since 0.1.0
  */
 export const User = Schema.Struct({
-  /** The role of the message. */
+  /** Always `"user"`: the tag of the message, by which code distinguishes messages. */
   role: Schema.Literal("user"),
-  /** The id of the message. */
+  /** The id of the message, unique in its transcript. */
   id: MessageId,
   /** The blocks of the message, in order. */
   content: Schema.Array(Schema.Union([Text, Image, File])),
@@ -444,9 +444,9 @@ export interface LeftOut extends Schema.Schema.Type<typeof LeftOut> {}
  * @since 0.1.0
  */
 export const Assistant = Schema.Struct({
-  /** The role of the message. */
+  /** Always `"assistant"`: the tag of the message, by which code distinguishes messages. */
   role: Schema.Literal("assistant"),
-  /** The id of the message. */
+  /** The id of the message, unique in its transcript. */
   id: MessageId,
   /** The blocks of the answer, in order. */
   content: Schema.Array(Schema.Union([Text, Thinking, ToolCall, Source, Media, HostedTool])),
@@ -483,9 +483,9 @@ export interface Assistant extends Schema.Schema.Type<typeof Assistant> {}
  * @since 0.1.0
  */
 export const ToolResult = Schema.Struct({
-  /** The role of the message. */
+  /** Always `"toolResult"`: the tag of the message, by which code distinguishes messages. */
   role: Schema.Literal("toolResult"),
-  /** The id of the message. */
+  /** The id of the message, unique in its transcript. */
   id: MessageId,
   /** The id of the call that this message answers. */
   toolCallId: Schema.String,
@@ -525,11 +525,11 @@ export interface ToolResult extends Schema.Schema.Type<typeof ToolResult> {}
  * @since 0.1.0
  */
 export const Custom = Schema.Struct({
-  /** The role of the message. */
+  /** Always `"custom"`: the tag of the message, by which code distinguishes messages. */
   role: Schema.Literal("custom"),
   /** The kind of the message, a name that the application chooses. */
   kind: Schema.String,
-  /** The id of the message. */
+  /** The id of the message, unique in its transcript. */
   id: MessageId,
   /** Any JSON. */
   data: Schema.Json,
@@ -583,8 +583,8 @@ export type Message = User | Assistant | ToolResult | Custom
  */
 export type Input = string | Message | ReadonlyArray<Message> | User["content"]
 
-// Unique in and across processes: a random prefix for each process, then a count. The first id makes the prefix, not the
-// import of this module: Node loads its cryptography for it.
+// An id is a random prefix of the process and a count, so that it is unique in and across processes. The first id makes the prefix, and not
+// the import of this module, because Node then loads its cryptography.
 let prefix: string | undefined
 let count = 0
 

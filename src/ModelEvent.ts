@@ -130,11 +130,11 @@ export const headers = { headers: Schema.optionalKey(Schema.Record(Schema.String
  * @since 0.2.0
  */
 export const RateLimit = Schema.Struct({
-  /** The most in one period. */
+  /** The most requests or tokens in one period. */
   limit: Schema.optionalKey(Schema.Finite),
-  /** The rest of the period. */
+  /** The requests or tokens that are left in the period. */
   remaining: Schema.optionalKey(Schema.Finite),
-  /** The time until the rest is whole again. */
+  /** The time until `remaining` is `limit` again. */
   resetAfter: Schema.optionalKey(Schema.Duration)
 })
 export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
@@ -146,13 +146,13 @@ export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
  * @since 0.2.0
  */
 export const RateLimits = Schema.Struct({
-  /** Requests. */
+  /** The limit on the number of requests. */
   requests: Schema.optionalKey(RateLimit),
-  /** Tokens of requests and answers. */
+  /** The limit on the tokens of requests and answers together. */
   tokens: Schema.optionalKey(RateLimit),
-  /** Tokens of requests, where the vendor counts them apart. */
+  /** The limit on the tokens of requests, where the vendor counts them apart. */
   inputTokens: Schema.optionalKey(RateLimit),
-  /** Tokens of answers, where the vendor counts them apart. */
+  /** The limit on the tokens of answers, where the vendor counts them apart. */
   outputTokens: Schema.optionalKey(RateLimit)
 })
 export interface RateLimits extends Schema.Schema.Type<typeof RateLimits> {}
@@ -454,7 +454,7 @@ export const add = (to: Draft, event: ModelEvent): void => {
 type Block = Reply["content"][number]
 type BlockEvent = Extract<ModelEvent, { readonly contentIndex: number }>
 
-/** The block after an event of it. A block that has not begun, or is of another kind, counts as empty. */
+/** Applies an event to its block. A block that has not begun, or is of another kind, counts as empty. */
 const changed = (block: Block | undefined, event: BlockEvent): Block => {
   switch (event._tag) {
     case "TextStart":
@@ -507,8 +507,8 @@ const noCall: ToolCall = { type: "toolCall", id: "", name: "", rawArguments: "" 
 const noHostedTool: HostedTool = { type: "hostedTool", id: "", name: "" }
 
 /**
- * Adds to the text of a block: as one string in memory when its length passes a power of two. The engine keeps a text that grew by
- * additions as its pieces, which take ten times the memory of the text, and joins them for a part of it.
+ * Appends to the text of a block. V8 keeps a text that grew by concatenation as a tree of its pieces, which takes ten times the memory of
+ * the text. When the length passes a power of two, this makes V8 join the pieces.
  */
 const grow = <B extends Text | Thinking>(block: B, delta: string): B => {
   const text = block.text + delta
@@ -582,7 +582,7 @@ export const toAssistant = (
   const { start, finish } = reply
   return {
     role: "assistant",
-    // Without gaps.
+    // Blocks may arrive out of order: `Object.values` skips the gaps.
     content: Object.values(reply.content),
     stopReason: "stop",
     ...(finish && Struct.pick(finish, ["stopReason", "usage"])),

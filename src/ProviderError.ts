@@ -216,7 +216,7 @@ export class Transport extends TaggedError<Transport>()("Transport", {
   code: Schema.optionalKey(Schema.String)
 }) {
   get isRetryable(): boolean {
-    // A host name that does not exist will not exist in a second; one that could not be looked up may.
+    // A host name that does not exist (`ENOTFOUND`) will not exist after a delay. A failed lookup may succeed then.
     if (this.kind === "dns") return this.code !== "ENOTFOUND"
     return this.kind === "refused" || this.kind === "reset"
   }
@@ -335,7 +335,7 @@ export const Reason = Schema.Union([
 ])
 export type Reason = typeof Reason.Type
 
-/** A time in the largest unit of which there are at least two: 24 hours, 3 days. */
+/** Writes a time in the largest unit of which it has at least two: 24 hours, 3 days. */
 const inWords = (millis: number): string => {
   const [unit, length] = units.find(([, length]) => millis >= 2 * length) ?? ["seconds", 1000]
   return `${Math.ceil(millis / length)} ${unit}`
@@ -347,11 +347,11 @@ const units: ReadonlyArray<readonly [name: string, millis: number]> = [
   ["minutes", 60_000]
 ]
 
-/** The step a developer can take after a failure that a wrong setting causes. */
+/** Advice for the developer about a failure that a wrong setting causes. */
 const adviceOf = (reason: Reason): string | undefined => {
   const wait = "retryAfter" in reason ? reason.retryAfter : undefined
   const span = wait === undefined ? 0 : Duration.toMillis(Duration.fromInputUnsafe(wait))
-  // Shorter waits are over before a person reads of them.
+  // A shorter wait is over before a person has read the message.
   if (span >= 60_000 && span < Infinity) {
     return reason._tag === "QuotaExceeded"
       ? `It renews in ${inWords(span)}.`
@@ -376,8 +376,8 @@ const adviceOf = (reason: Reason): string | undefined => {
  *
  * **Details**
  *
- * `message` has the provider, the tag of the reason, its `detail` and, where a wrong setting causes the failure, advice. Of a wait of a
- * minute or more it says how long it is. It ends with the messages of `earlier`.
+ * `message` has the provider, the tag of the reason, its `detail` and, where a wrong setting causes the failure, advice. It names a wait of
+ * a minute or more. It ends with the messages of `earlier`.
  *
  * **Example** (Recovering from one reason)
  *

@@ -68,7 +68,7 @@ export const RunResult = Schema.Struct({
    * The messages that the run added to the transcript, in order: prompts, answers, tool results and queued messages.
    */
   newMessages: Schema.Array(Message.Message),
-  /** The tokens of all model calls of the run and of the runs inside, as the providers reported them. */
+  /** The tokens of all model calls of the run and of its sub-agents, as the providers reported them. */
   usage: Usage,
   /** The summary from which the next run starts. Default: none, so that it starts from the whole transcript. */
   compaction: Schema.optionalKey(Transcript.Compaction),
@@ -106,7 +106,7 @@ export interface Collected
  *
  * **Details**
  *
- * Fails as the stream fails. `messages` are those that the run added. The events of runs inside do not count.
+ * Fails as the stream fails. `messages` are those that the run added. The events of sub-agents do not count.
  *
  * **Example** (Collecting a run)
  *

@@ -86,9 +86,9 @@ export const HostedToolDefinition = Schema.Union([
   }),
   Schema.Struct({
     type: Schema.Literal("computerUse"),
-    /** Pixels. */
+    /** The width of the screen in pixels. */
     width: whole(1),
-    /** Pixels. */
+    /** The height of the screen in pixels. */
     height: whole(1),
     ...hosted
   })
@@ -112,9 +112,11 @@ export const ModelOptions = Schema.Struct({
    * The most tokens of one answer, reasoning included. Default: the provider's; on Anthropic the most that the model answers with.
    */
   maxTokens: Schema.optionalKey(Schema.Int),
-  /** The randomness of the answer, 0 to 1 or 2 by vendor. Default: the vendor's. */
+  /** The randomness of the answer: 0 chooses the most probable tokens, and the most is 1 or 2, by vendor. Default: the vendor's. */
   temperature: Schema.optionalKey(Schema.Finite),
-  /** The part of the probable tokens to choose from, 0 to 1. Default: the vendor's. */
+  /**
+   * Nucleus sampling: the model chooses among the most probable tokens that together have this probability, 0 to 1. Default: the vendor's.
+   */
   topP: Schema.optionalKey(Schema.Finite),
   /** The texts that end an answer where the model writes them. Default none. */
   stop: Schema.optionalKey(Schema.Array(Schema.String)),

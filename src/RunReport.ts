@@ -124,7 +124,9 @@ export const AuditEntry = Schema.Struct({
   toolCallId: Schema.optionalKey(Schema.String),
   /** The name of the tool, absent if the decision concerns no call. */
   toolName: Schema.optionalKey(Schema.String),
-  /** The reason of the decision, absent if there is none. Of a call that was rejected, blocked or failed: the first 500 characters that the model reads. */
+  /**
+   * The reason of the decision, absent if there is none. For a refused or failed call: the start of what the model reads, 500 characters.
+   */
   detail: Schema.optionalKey(Schema.String)
 })
 export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
@@ -169,9 +171,9 @@ export const RunReport = Schema.Struct({
   toolMs: Schema.Finite,
   /** The time of all calls of hooks, in milliseconds; 0 until the run ends. */
   hookMs: Schema.Finite,
-  /** The tokens of all turns, those of the runs inside included, and of compactions. */
+  /** The tokens of all turns, those of sub-agents included, and of compactions. */
   usage: Usage.Usage,
-  /** The part of `usage` that the runs inside have spent, those that tool calls started; absent if there is none. */
+  /** The part of `usage` that sub-agents have spent, in runs that tool calls started; absent if there is none. */
   childUsage: Schema.optionalKey(Usage.Usage),
   /**
    * The options and the content that requests left out or changed, each once for each reason, as of the last request that did; absent
@@ -254,7 +256,7 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  *
  * **Details**
  *
- * The function is pure. Events that the report does not count leave it as it is, and so do those of runs inside.
+ * The function is pure. Events that the report does not count leave it as it is, and so do those of sub-agents.
  *
  * **Example** (Reporting while events arrive)
  *
@@ -368,13 +370,13 @@ const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => ({
     : { childUsage: Usage.add(report.childUsage ?? Usage.zero, event.childUsage) })
 })
 
-/** Changes the newest turn of the history, if that has one. */
+/** Changes the newest turn of the history, if the report keeps one. */
 const withTurn = (report: RunReport, change: (turn: Turn) => Turn): RunReport => ({
   ...report,
   history: [...report.history.slice(0, -1), ...report.history.slice(-1).map(change)]
 })
 
-/** A run that continues in another process starts calls again that had not ended. */
+/** Adds the record of a call that starts. A run that continues in another process starts unfinished calls again: it replaces theirs. */
 const toolStarted = (report: RunReport, event: OfTag<"ToolExecutionStart">): RunReport => {
   const { timestamp: startTime, toolCallId, toolName, turn = 0 } = event
   const started: CallRecord = { toolCallId, toolName, turn, state: "pending", startTime, durationMs: 0 }

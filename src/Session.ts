@@ -54,7 +54,7 @@ export interface Session {
    * Default: it succeeds.
    */
   readonly verify?: Effect.Effect<void, SessionError>
-  /** Opens the part of the session that belongs to the agent that runs inside a tool call. */
+  /** Opens the part of the session that belongs to the sub-agent of a tool call. */
   readonly child: (toolCallId: string) => Effect.Effect<Session, SessionError>
 }
 

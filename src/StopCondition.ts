@@ -53,7 +53,7 @@ export const StopCondition: Schema.Codec<StopCondition> = Schema.Union([
 export interface Progress {
   /** The number of turns of the run, without those that the option `retry` repeated. */
   readonly turns: number
-  /** The tokens of the run so far, those of the runs inside included. */
+  /** The tokens of the run so far, those of its sub-agents included. */
   readonly tokens: number
   /** The answer of the turn. */
   readonly message: Assistant

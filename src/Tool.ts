@@ -369,7 +369,7 @@ export const fromPromise = <
   InvalidTool.refuse(options)
   const { execute, params, ...common } = options
   const { name, parameters } = common
-  // With `parameters` alone nothing compares the JSON with the type that the function declares.
+  // With `parameters` alone the compiler cannot compare them with the type that the function declares.
   const reader: Params.ParamsReader<any> =
     params === undefined && parameters !== undefined
       ? Params.fromJsonSchema(parameters, common.coercion)
@@ -434,7 +434,7 @@ const build = <Name extends string, Params, Success, Failure, R>(
   behaviour: Behaviour<Name, Params, Success, Failure, R>
 ): Tool<Name, Params, Success, Failure, R> => ({
   ...common,
-  // Described for the first request and not when the module loads: describing an Effect Schema takes time.
+  // The JSON Schema is made for the first request and not when the module loads, because that takes time for an Effect Schema.
   get parameters() {
     return parameters()
   },
@@ -523,7 +523,7 @@ export class ToolContext extends Context.Service<
     readonly idempotencyKey: string
     /** Id of the run. */
     readonly runId: string
-    /** Tool calls that the run is inside of, outermost first. Default: none, since no tool started the run. */
+    /** The tool calls of the parent runs that lead to the run, outermost first. Default: none, since no tool started the run. */
     readonly path?: AgentEvent["path"]
     /** Number of the turn, from 1. */
     readonly turn: number
@@ -645,7 +645,7 @@ const execution = <Params, Success>(
     })
   })
 
-/** Logs a warning if the promise is still pending 100 ms after its signal was aborted. */
+/** Logs a warning if a promise ignores its signal: it is still pending 100 ms after the abort. */
 const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void> =>
   Effect.delay(
     Effect.suspend(() =>

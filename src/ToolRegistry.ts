@@ -58,7 +58,7 @@ export class InvalidArguments extends TaggedError<InvalidArguments>()("InvalidAr
   }
 }
 
-/** Cuts a text that the model reads with every further request. */
+/** Shortens a text of an error, since each later request has it. */
 const cut = (text: string, length = 1800): string =>
   text.length <= length ? text : `${text.slice(0, length)}…`
 
@@ -109,7 +109,7 @@ export interface PrepareOptions {
  * - An agent, and those that it hands off to, have the tools of the registry around `Agent.make` and their own. Of two tools with one name
  *   the agent's own wins. Changes of `agent.tools` do not reach the registry around, and tools that it gets later reach the agent.
  * - Calls of all these tools go through `prepare` and `execute` of the registry around.
- * - Inside of a run, as for `Agent.asTool`, an agent does not get the tools of that run.
+ * - A sub-agent, as of `Agent.asTool`, does not get the tools of its parent run.
  *
  * **Example** (Adding a tool to an agent)
  *
@@ -218,7 +218,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
 ): Effect.Effect<ToolRegistry["Service"], never, Tool.Requirements<Tools[number]>> =>
   Effect.gen(function* () {
     const registered = new RegisteredTools()
-    // By tool and not by name: a prepared call runs with the services of its tool even when that was unregistered.
+    // The services of each tool, by the tool and not by its name: a prepared call of a tool that was unregistered since still has them.
     const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
     const register = <T extends Tool.Any>(tool: T): Effect.Effect<void, never, Tool.Requirements<T>> =>
       Effect.contextWith((services: Context.Context<Tool.Requirements<T>>) => {
@@ -332,7 +332,7 @@ const duplicate = (tool: Tool.Any) =>
       "Another tool has this name. Give each tool a name of its own, or unregister the first one before."
   })
 
-// The same array from turn to turn, of the same definitions: providers keep what they encode by definition.
+// Returns the same array and definitions from turn to turn, since providers cache the encoding of each definition.
 const definitionsOf = memoize((tools: ReadonlyMap<string, Tool.Any>) =>
   Array.from(tools.values(), ToolRun.definitionOf)
 )
@@ -354,7 +354,7 @@ const prepare = Effect.fnUntraced(function* (
   return { call, tool, input, params }
 })
 
-/** The arguments of a call, as `prepareArguments` of its tool repairs them. */
+/** The arguments of a call, after `prepareArguments` of its tool has repaired them. */
 const argumentsOf = (
   call: ToolCall,
   { prepareArguments }: Tool.Any,
@@ -373,9 +373,9 @@ const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ toolN
 
 type Tools = ReadonlyMap<string, Tool.Any>
 
-/** The tools of a registry: their order, their owners, and the streams that follow them. */
+/** The tools of a registry: their order, their owners, and the streams of `changes`. */
 class RegisteredTools {
-  /** An owner, such as a server, replaces all of its tools in one step. */
+  /** The owner of a tool, such as an MCP server, which replaces all of its tools in one step. */
   private readonly ownerOf = new WeakMap<Tool.Any, string>()
   private readonly watchers = new Set<Queue.Enqueue<Tools>>()
   tools: Tools = new Map()
@@ -389,14 +389,14 @@ class RegisteredTools {
     this.set(new Map(this.tools).set(tool.name, tool))
   }
 
-  /** Returns whether there was such a tool. */
+  /** Removes the tools whose names match, and returns whether there were any. */
   remove(isRemoved: (name: string) => boolean): boolean {
     const before = this.tools.size
     this.set(new Map([...this.tools].filter(([name]) => !isRemoved(name))))
     return this.tools.size < before
   }
 
-  /** Succeeds with the names that others have. A name that the owner keeps stays at its place. */
+  /** Replaces the tools of an owner. A name that it keeps stays at its place. Succeeds with the names that tools of others have. */
   replace(owner: string, tools: ReadonlyArray<Tool.Any>): Effect.Effect<ReadonlyArray<string>> {
     return Effect.suspend(() => {
       const fault = tools.map(InvalidTool.of).find((fault) => fault !== undefined)

@@ -202,9 +202,9 @@ export const repair = (original: ReadonlyArray<Message>): Trimmed => {
  *
  * **Details**
  *
- * The view begins at the first place from `max` messages before the end on where no result loses its call. If there is none, it
- * begins at the last such place before, and then has more than `max` messages. A custom message of the kind `"developer"` at the
- * start always stays. `keepFirstUser`, default `false`, keeps the first user message too.
+ * The view has at most `max` of the newest messages. It begins before an answer or a message of the user, never at a result whose call it
+ * would leave out. Where the newest messages are one long turn, so that only an earlier message can begin the view, it has more than `max`.
+ * A custom message of the kind `"developer"` at the start always stays. `keepFirstUser`, default `false`, keeps the first user message too.
  *
  * **Example** (Keeping the newest messages)
  *
@@ -324,7 +324,7 @@ export const truncate = (messages: ReadonlyArray<Message>, options: TruncateOpti
   const sizes = parts.map((part) => ({ messages: part.length, characters: charactersOf(part) }))
   const room = { messages: maxMessages, characters: maxCharacters }
   const firstHalf = { messages: Math.floor(maxMessages / 2), characters: maxCharacters / 2 }
-  /** Takes a part, if there is room. */
+  /** Takes an exchange into the view if there is room, and returns whether there was. */
   const take = (index: number, ...from: ReadonlyArray<typeof room>): boolean => {
     const { characters = 0, messages = 0 } = sizes[index] ?? {}
     if (from.some((left) => left.messages < messages || left.characters < characters)) return false
@@ -376,10 +376,10 @@ export const turnStarts = (messages: ReadonlyArray<Message>): ReadonlyArray<numb
     return before === undefined || before === "assistant" || before === "toolResult"
   })
 
-/** The places where no result behind belongs to a call before, in ascending order. */
+/** The indexes at which a cut separates no call from its result, in ascending order. */
 const cuts = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
   const places: Array<number> = []
-  // Whether a result follows before the next answer.
+  // Whether a result follows before the next answer: a cut here would separate it from its call.
   let isOpen = false
   for (let index = messages.length - 1; index >= 0; index--) {
     const role = messages[index]?.role
@@ -445,7 +445,7 @@ const ofDeveloper = memoize((message: Custom): ReadonlyArray<User> => {
     : [{ role: "user", id, from: "developer", content: [text(words)], timestamp }]
 })
 
-// By the first message: the check of each turn looks only at the messages that are new.
+// The transcripts that were found sound, by their first message, so that the check of each turn reads only the new messages.
 const sound = new WeakMap<Message, ReadonlyArray<Message>>()
 
 /** Whether a provider accepts the transcript, and no answer in it failed. */
@@ -459,7 +459,7 @@ const isSound = (messages: ReadonlyArray<Message>): boolean => {
   return true
 }
 
-/** Whether a provider accepts these messages behind sound ones, and no answer in them failed. */
+/** Whether a provider accepts these messages after sound ones, and no answer in them failed. */
 const areSound = (messages: ReadonlyArray<Message>): boolean => {
   /** The ids of the calls without a result so far. */
   const open: Array<string> = []
@@ -497,7 +497,7 @@ const exchanges = (messages: ReadonlyArray<Message>): ReadonlyArray<Exchange> =>
   }))
 }
 
-/** Without blank ids. */
+/** The ids of the calls that messages answer, without blank ones. */
 const resultIds = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
   messages.flatMap((message) =>
     message.role === "toolResult" && !isBlank(message.toolCallId) ? [message.toolCallId] : []
@@ -535,7 +535,7 @@ const resultFor = memoize((call: ToolCall) =>
   memoize((result: ToolResult): ToolResult => ({ ...result, toolCallId: call.id }))
 )
 
-/** The answer without the calls whose id an earlier one has. Returns the same object each time, so that its encoding can be cached. */
+/** The answer without calls that repeat the id of an earlier one. Returns the same object each time, so that its encoding can be cached. */
 const withoutDoubles = memoize((answer: Assistant): Assistant => {
   const ids = new Set<string>()
   const isFirst = ({ id }: ToolCall) => ids.size < ids.add(id).size
@@ -544,13 +544,13 @@ const withoutDoubles = memoize((answer: Assistant): Assistant => {
 })
 
 /**
- * The part of a cancelled answer that the user has read, and the note on it. An answer without usage comes from elsewhere: no run has
- * shown it. Returns the same objects each time, so that encodings can be cached.
+ * The text of a cancelled answer, which the user has read, and a note for the model on the interruption. Nothing for an answer without
+ * usage: no run has shown it. Returns the same objects each time, so that encodings can be cached.
  */
 const readOf = memoize((answer: Assistant): ReadonlyArray<Message> => {
   const { id, model, protocol, provider, role, timestamp } = answer
   const texts = answer.content.flatMap((block) => (block.type === "text" ? [block.text.trimEnd()] : []))
-  // Without what belongs to the vendor's copy of the answer, which has more than this.
+  // The vendor's ids and opaque data are left out: they belong to its copy of the whole answer.
   const content = texts.filter((part) => part !== "").map((part) => text(part))
   if (answer.stopReason !== "aborted" || answer.usage === undefined || content.length === 0) return []
   const note: User = { role: "user", id: `cancelled_${id}`, content: [text(cancelled)], timestamp }

@@ -34,7 +34,7 @@ export interface Policy {
    * cannot come.
    */
   readonly asked: "terminal" | Approval.Asked
-  /** The reader of the unknown end of a call. Default `"model"`. */
+  /** The way to decide about a call that was running when its process died: by the model, or by a person. Default `"model"`. */
   readonly unknown?: Approval.Unknown
   /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
   readonly isAsked: boolean
