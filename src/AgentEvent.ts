@@ -4,14 +4,13 @@
  * **Details**
  *
  * ```text
- * Run      RunStart Turn* Message* Output? RunEnd
- * Turn     TurnStart Message* Call? (ToolsDetected (Tool | Message)*)? TurnEnd
- * Call     ModelCallStart Try* Answer (ModelCallEnd | ModelCallError)? | Answer
+ * RunStart Turn* Message* Output? RunEnd
+ * Turn     TurnStart Message* Call (ToolsDetected Tool* Message*)? TurnEnd
+ * Call     ModelCallStart Try* Answer ModelCallEnd | Answer
  * Try      (MessageStart MessageDelta*)? (ModelCallError ModelCallRetry)? MessageRetracted?
  * Message  MessageStart MessageEnd
  * Answer   MessageStart MessageDelta* MessageEnd
- * Tool     ToolExecutionStart Asked* ToolBackgrounded? (ToolInvoked Work* (ToolBackgrounded Work*)?)? ToolExecutionEnd
- * Work     ToolExecutionProgress | Asked
+ * Tool     ToolExecutionStart Asked? ToolInvoked? ToolExecutionProgress* (ToolBackgrounded ToolExecutionProgress*)? ToolExecutionEnd
  * Asked    ApprovalRequested ApprovalAnswered? | QuestionAsked QuestionAnswered?
  * ```
  *

@@ -1098,7 +1098,7 @@ export const approveTool = atTool("approveTool")
  *
  * It also runs for a failure and a timeout, but not for a call that a guard refused or that was aborted. A member that it returns
  * replaces that of the result. With `retry: true` the tool runs again, at most `limits.maxToolRetries` times (default 1). A hook
- * that fails makes an error of the result.
+ * that fails makes an error of the result. Where a cancel or a steering message interrupts it, the result is left out.
  *
  * Given a tool, the hook runs for the calls of this tool alone, and `params` has the type of the tool's schema. The agent must have this
  * tool or a copy of it: for another tool of its name the hook fails.

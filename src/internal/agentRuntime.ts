@@ -65,7 +65,8 @@ interface Surroundings {
 export interface SteerOptions {
   /**
    * Whether the message ends the turn at work: the answer that streams stops there, its tools are interrupted, and the next turn
-   * begins with the message. Calls in the background continue. Default: `false`, the message waits for the end of the turn.
+   * begins with the message, and with those that wait before it. Calls in the background continue. Default: `false`, the message
+   * waits for the end of the turn.
    */
   readonly interrupt?: boolean
 }
@@ -262,7 +263,10 @@ export class AgentRuntime {
 
   /** Puts messages in the queue of steering. With `interrupt`, also interrupts the current turn, so that the next one begins with them. */
   steer(input: Message.Input, { interrupt = false }: SteerOptions = {}): Effect.Effect<void> {
-    const cut = Effect.suspend(() => this.control?.cutTurn ?? Effect.void)
+    const cut = Effect.suspend(() => {
+      this.queues.urgent = this.queues.queued.steering.at(-1)
+      return this.control?.cutTurn ?? Effect.void
+    })
     return interrupt ? Effect.andThen(this.enqueue("steering", input), cut) : this.enqueue("steering", input)
   }
 

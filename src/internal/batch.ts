@@ -193,6 +193,12 @@ export class Batch {
     return this.run.pending.messages.length > 0 && this.beside?.isInBackground !== true
   }
 
+  /** Whether the calls are to end: the run was stopped, or their turn was interrupted and they belong to it. */
+  get isHalting(): boolean {
+    const { control } = this.run
+    return this.beside?.isInBackground === true ? control.stop !== undefined : control.isHalting
+  }
+
   /** The outcome of a call that passed its guards, and must not begin because a tool failed, the user sent a message or the run ends. */
   notToBegin(call: Message.ToolCall): ToolOutcome.Outcome | undefined {
     if (this.failure !== undefined) return ToolOutcome.skippedByFailure
@@ -262,8 +268,8 @@ export class Batch {
       })
     }
     const halt = this.failure === undefined ? Effect.void : this.fibers.interruptOthers
-    const asked = run.ask("onError", () => ({ ...run.baseInput, scope: "tool", error }))
-    return Effect.andThen(halt, this.keepFatal(asked))
+    const asked = run.hooks.each("onError", () => ({ ...run.baseInput, scope: "tool", error }))
+    return Effect.andThen(halt, this.keepFatal(run.attempt(asked, this)))
   }
 
   /** Appends the results of calls to the transcript. */
@@ -295,7 +301,7 @@ export class Batch {
   }
 
   /** Runs an effect that asks hooks, and keeps a failure for the end of the run. */
-  keepFatal(asked: Effect.Effect<void, FailureReason>): Effect.Effect<void> {
+  keepFatal<A>(asked: Effect.Effect<A, FailureReason>): Effect.Effect<A | void> {
     return Effect.catchCause(asked, (cause) => Effect.sync(() => this.endRun(cause)))
   }
 

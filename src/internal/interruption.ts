@@ -117,17 +117,16 @@ export class Control {
 
   /** Runs a turn in a fiber of its own, which `cutTurn` can interrupt. Succeeds with `undefined` for an interrupted turn. */
   takeTurn<A, E>(turn: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> {
-    return Effect.suspend(() => {
+    return Effect.gen({ self: this }, function* () {
       const fibers = new Fibers()
       this.turn = fibers
-      const taken = inOwnFiber(this.fibers.including(fibers.including(turn)))
-      return Effect.flatMap(Effect.flatMap(taken, Fiber.await), (exit) => {
-        const isCut = this.isTurnCut && this.stop === undefined
-        this.turn = undefined
-        this.isTurnCut = false
-        if (this.paused !== undefined) this.unpaused.closeUnsafe()
-        return isCut && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.undefined : exit
-      })
+      const taken = yield* inOwnFiber(this.fibers.including(fibers.including(turn)))
+      const exit = yield* Fiber.await(taken)
+      const isCut = this.isTurnCut && this.stop === undefined
+      this.turn = undefined
+      this.isTurnCut = false
+      if (this.paused !== undefined) this.unpaused.closeUnsafe()
+      return isCut && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? undefined : yield* exit
     })
   }
 
@@ -192,6 +191,9 @@ interface Cut {
   readonly _tag: "Halted" | "TimedOut"
   readonly isAbandoned: boolean
 }
+
+/** Work that a stop halts, and the interruption of a turn only where it belongs to that. */
+export type Halting = Pick<Control, "isHalting">
 
 /** How foreign work ended: by itself, or interrupted. */
 export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> } | Cut

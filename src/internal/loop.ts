@@ -165,7 +165,7 @@ type Ended = Effect.fn.Return<RunStatus | undefined, FailureReason>
 /** Takes queued messages for the next turn, or returns the status of a run that ends. */
 const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const toolsContinue = run.isContinued || (turn.toolResults.length > 0 && !turn.isTerminated)
-  yield* Ending.checkOutput(run, turn)
+  if (run.output !== undefined) yield* Ending.checkOutput(run, turn)
   if (run.background !== undefined) yield* run.background.check
   const { stopWhen } = run.options
   const isMet = stopWhen !== undefined && Limits.meetsStop(run, stopWhen, turn.message)

@@ -196,15 +196,10 @@ export class Mailbox {
   }
 
   private stamp(bodies: ReadonlyArray<Body>, turn: number | undefined): Events {
-    const { base } = this
     const timestamp = this.source.clock.currentTimeMillisUnsafe()
+    const place = turn === undefined ? {} : { turn }
     const events: Array<AgentEvent> = []
-    for (const body of bodies) {
-      const seq = ++this.seq
-      events.push(
-        turn === undefined ? { ...body, ...base, seq, timestamp } : { ...body, ...base, seq, timestamp, turn }
-      )
-    }
+    for (const body of bodies) events.push({ ...body, ...this.base, seq: ++this.seq, timestamp, ...place })
     return events
   }
 

@@ -7,9 +7,10 @@ import * as Continuation from "./continuation.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message } from "../Message.ts"
+import type { QueueName } from "./queues.ts"
 import type { Run } from "./run.ts"
 
-/** Adds the pending messages to the transcript. With `pollFirst`, as at the start of a run, also polls for steering. */
+/** Adds the pending messages to the transcript. Polls for steering with `pollFirst`, and for a message that interrupts between turns. */
 export const deliver = Effect.fnUntraced(function* (
   run: Run,
   pollFirst: boolean
@@ -19,9 +20,10 @@ export const deliver = Effect.fnUntraced(function* (
   if (run.background !== undefined) run.background.report()
   run.deliverPending()
   yield* run.mailbox.delivered
-  if (!pollFirst) return
+  // After a turn that was interrupted itself, the loop takes the messages.
+  if (!pollFirst && (run.queues.urgent === undefined || run.control.isTurnCut)) return
   yield* run.interruptible
-  yield* takeSteering(run, "start")
+  yield* takeSteering(run, pollFirst ? "start" : "turnEnd")
   yield* run.interruptible
   run.deliverPending()
   yield* run.mailbox.delivered
@@ -31,27 +33,21 @@ export const deliver = Effect.fnUntraced(function* (
 const wasCutShort = ({ messages, queues }: Run): boolean =>
   queues.sizes.steering > 0 && (Continuation.isBrokenOff(messages) || Continuation.isUnanswered(messages))
 
-/** Takes steering from the hooks, then from the queue. If a hook fails, the messages of earlier hooks are kept. */
-export const takeSteering = Effect.fnUntraced(function* (
-  run: Run,
-  phase: Hook.SteeringPhase
-): Effect.fn.Return<void, FailureReason> {
-  yield* run.ask(
-    "steering",
-    () => ({ ...run.baseInput, turn: run.turn, phase }),
-    (messages) => run.addPending("steering", messages)
-  )
-  run.addPending("steering", run.queues.drain("steering"))
-})
+/** Takes steering from the hooks, then from the queue. */
+export const takeSteering = (run: Run, phase: Hook.SteeringPhase) =>
+  take(run, "steering", () => ({ ...run.baseInput, turn: run.turn, phase }))
 
 /** Takes follow-ups from the hooks, then from the queue. An empty queue ends the run in the same step, so that no message is lost. */
-export const takeFollowUps = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FailureReason> {
-  yield* run.ask(
-    "followUp",
-    () => ({ ...run.baseInput, turn: run.turn }),
-    (messages) => run.addPending("followUp", messages)
-  )
-  run.addPending("followUp", run.queues.drain("followUp"))
+export const takeFollowUps = (run: Run) => take(run, "followUp", () => ({ ...run.baseInput, turn: run.turn }))
+
+/** If a hook fails, the messages of earlier hooks are kept. */
+const take = Effect.fnUntraced(function* <Q extends QueueName>(
+  run: Run,
+  queue: Q,
+  input: () => Hook.Input<Q>
+): Effect.fn.Return<void, FailureReason> {
+  yield* run.ask(queue, input, (messages) => run.addPending(queue, messages))
+  run.addPending(queue, run.queues.drain(queue))
 })
 
 /** Puts messages that were not added back into their queue, and returns them. */

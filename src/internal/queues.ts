@@ -60,6 +60,8 @@ export interface Queued {
 export class Queues {
   queued: Queued = { steering: [], followUp: [] }
   modes: QueueModes
+  /** The last message of steering that interrupts: the next turn takes it in any mode, with those before it. */
+  urgent: Message | undefined
   /** A latch that is open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
   /** Whether `changed` is open. */
@@ -87,11 +89,13 @@ export class Queues {
     arrival.openUnsafe()
   }
 
-  /** Removes and returns the next message or all messages, by the mode of the queue. */
+  /** Removes and returns the next message or all messages, by the mode of the queue, or those that are urgent. */
   drain(name: QueueName, mode = this.modes[name]): ReadonlyArray<Message> {
     const queue = this.queued[name]
-    const batch = mode === "all" ? queue : queue.slice(0, 1)
+    const urgent = queue.findIndex((message) => message === this.urgent) + 1
+    const batch = mode === "all" ? queue : queue.slice(0, Math.max(1, urgent))
     if (batch.length > 0) this.set(name, queue.slice(batch.length))
+    if (urgent > 0) this.urgent = undefined
     return batch
   }
 
@@ -104,6 +108,7 @@ export class Queues {
   clear(name: QueueName | "all"): Queued {
     const { followUp, steering } = this.queued
     const [noSteering, noFollowUp] = [name !== "followUp", name !== "steering"]
+    if (noSteering) this.urgent = undefined
     this.change({ steering: noSteering ? [] : steering, followUp: noFollowUp ? [] : followUp })
     return { steering: noSteering ? steering : [], followUp: noFollowUp ? followUp : [] }
   }

@@ -20,7 +20,7 @@ import { RunHooks } from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import type { Interrupted } from "./openTurn.ts"
-import { attempt, Control } from "./interruption.ts"
+import { attempt, Control, type Halting } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
 import * as Limits from "./limits.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
@@ -303,16 +303,15 @@ export class Run {
   }
 
   /** Runs foreign work, which a stop of the run interrupts. A failure of the work after the stop counts as that interruption. */
-  attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const { control } = this
-    if (control.isHalting) return Effect.interrupt
+  attempt<A, E, R>(work: Effect.Effect<A, E, R>, of: Halting = this.control): Effect.Effect<A, E, R> {
+    if (of.isHalting) return Effect.interrupt
     // A constant effect needs no fiber.
     if (Exit.isExit(work) && Exit.isSuccess(work)) return work
-    return Effect.flatMap(attempt(work, { control }), (ended) => {
+    return Effect.flatMap(attempt(work, this), (ended) => {
       if (ended._tag !== "Done") return Effect.interrupt
       const { exit } = ended
       if (Exit.isSuccess(exit)) return exit
-      return control.isHalting ? Effect.interrupt : uninterrupted(exit.cause)
+      return of.isHalting ? Effect.interrupt : uninterrupted(exit.cause)
     })
   }
 

@@ -317,7 +317,7 @@ const ended = (
     : Effect.failCause(exit.cause)
 }
 
-/** Lets `afterTool` hooks replace parts of a result. If a hook fails, the result becomes an error. */
+/** Lets `afterTool` hooks replace parts of a result. If a hook fails, the result becomes an error. If one is interrupted, there is none. */
 const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome, startedAt: number) => {
   const { message, run } = batch
   const isReviewed =
@@ -326,30 +326,28 @@ const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome, 
     run.output?.isCall(prepared.call) !== true &&
     run.hooks.has("afterTool")
   if (!isReviewed) return Effect.succeed(done)
-  let { output } = done
   let retry = false
-  const asked = run.hooks.ask<"afterTool", void>("afterTool", undefined, {
-    input: () =>
+  const asked = run.hooks.ask("afterTool", done.output, {
+    input: (result) =>
       Effect.map(Guards.toolInput(run, message, prepared), (input) => ({
         ...input,
-        result: output,
-        isError: output.isError === true,
+        result,
+        isError: result.isError === true,
         outcome: done.outcome,
         durationMs: run.elapsed - startedAt
       })),
-    output: (_, { retry: again, ...fields }) =>
+    output: (result, { retry: again, ...fields }) =>
       Effect.sync(() => {
-        output = { ...output, ...fields }
         retry ||= again === true
+        return { ...result, ...fields }
       }),
     failure: (_, { detail, hookName }) =>
-      Effect.sync(() => {
-        output = Tool.failure(`An afterTool hook${quoted(hookName)} failed: ${detail}`)
-      })
+      Effect.succeed(Tool.failure(`An afterTool hook${quoted(hookName)} failed: ${detail}`))
   })
-  return Effect.map(batch.keepFatal(run.attempt(asked)), () => {
+  return Effect.map(batch.keepFatal(run.attempt(asked, batch)), (output) => {
+    if (output === undefined) return ToolOutcome.unreviewed(prepared.call)
     const failed = done.outcome === "success" ? "error" : done.outcome
     const outcome = output.isError === true ? failed : "success"
-    return { ...done, ...ToolOutcome.make(outcome, output, retry && !run.control.isHalting) }
+    return { ...done, ...ToolOutcome.make(outcome, output, retry && !batch.isHalting) }
   })
 }

@@ -46,6 +46,10 @@ const abandoned = " It ignored its interruption, and was left behind."
 export const aborted = (call: ToolCall, isAbandoned = false): Outcome =>
   error("aborted", `Tool ${call.name} was aborted.${isAbandoned ? abandoned : ""}`)
 
+/** The outcome of a call whose tool ended, and whose `afterTool` hooks were interrupted. */
+export const unreviewed = (call: ToolCall): Outcome =>
+  error("aborted", `Tool ${call.name} ran. Its result is left out: the hooks that review it did not end.`)
+
 /** The outcome of a call that timed out after `timeout` milliseconds. */
 export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean): Outcome => {
   const limit = Duration.format(Duration.millis(timeout))

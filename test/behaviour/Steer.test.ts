@@ -190,6 +190,80 @@ describe("a steering message that interrupts", () => {
     })
   )
 
+  it.effect("begins the next turn with the message where it comes between turns", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([calls("quick"), calls("quick"), done], { tools: [say("quick")] })
+      yield* script.agent.hooks.register(
+        Hook.pauseCheck(({ turn }) => Effect.succeed({ shouldPause: turn === 2 }))
+      )
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* settle()
+      yield* script.agent.steer("now", interrupting)
+      yield* script.agent.resume()
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(texts(newMessages), ["hi", "", "quick", "now", "", "quick", "done"])
+      assert.deepStrictEqual(Invariants.broken(script.events), [])
+    })
+  )
+
+  it.effect("begins the next turn with the messages before it too, and leaves those behind it", () =>
+    Effect.gen(function* () {
+      const { began, turn } = yield* stalled
+      const script = yield* agent([turn, done, done])
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* script.agent.steer("before")
+      yield* script.agent.steer("now", interrupting)
+      yield* script.agent.steer("behind")
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(texts(newMessages), ["hi", "Hel", "before", "now", "done", "behind", "done"])
+    })
+  )
+
+  it.effect("shows the result of a call in the background to its hooks, although it ends meanwhile", () =>
+    Effect.gen(function* () {
+      const go = yield* Latch.make(false)
+      const slow = Tool.make({
+        name: "slow",
+        description: "Works in the background.",
+        blocking: false,
+        execute: () => Effect.as(go.await, "secret")
+      })
+      const { began, tool } = yield* deaf
+      const script = yield* agent([calls("slow"), calls(tool.name), done, done], {
+        tools: [slow, tool],
+        hooks: [Hook.afterTool(() => Effect.succeed({ content: [Message.text("redacted")] }))]
+      })
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* script.agent.steer("now", interrupting)
+      yield* go.open
+      yield* settle()
+      yield* TestClock.adjust("100 millis")
+      const { newMessages } = yield* Fiber.join(run)
+      assert.include(texts(newMessages).join(), "redacted")
+      assert.notInclude(texts(newMessages).join(), "secret")
+    })
+  )
+
+  it.effect("leaves out a result that the hooks have not reviewed to the end", () =>
+    Effect.gen(function* () {
+      const began = yield* Latch.make(false)
+      const review = Hook.afterTool(() => Effect.andThen(began.open, Effect.never))
+      const script = yield* agent([calls("quick"), done], {
+        tools: [say("quick", "secret")],
+        hooks: [review]
+      })
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* script.agent.steer("now", interrupting)
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(outcomes(script.events), ["aborted"])
+      assert.notInclude(texts(newMessages).join(), "secret")
+      assert.deepStrictEqual(Invariants.broken(script.events), [])
+    })
+  )
+
   it.effect("waits for the next run of an idle agent", () =>
     Effect.gen(function* () {
       const script = yield* agent([done])

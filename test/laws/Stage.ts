@@ -83,6 +83,8 @@ export class Stage {
     switch (does) {
       case "steer":
         return agent.steer(this.text("steering"))
+      case "cut":
+        return agent.steer(this.text("steering"), { interrupt: true })
       case "followUp":
         return agent.followUp(this.text("followUp"))
       case "cancel":

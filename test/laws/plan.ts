@@ -83,7 +83,17 @@ export type HookPlan = typeof HookPlan.Type
 /** Something the application does while runs go on, at the `at`th moment. */
 export const Deed = Schema.Struct({
   at: small(60),
-  does: Schema.Literals(["steer", "followUp", "cancel", "interrupt", "pause", "clear", "prompt", "update"])
+  does: Schema.Literals([
+    "steer",
+    "followUp",
+    "cancel",
+    "interrupt",
+    "pause",
+    "clear",
+    "prompt",
+    "update",
+    "cut"
+  ])
 })
 export type Deed = typeof Deed.Type
 

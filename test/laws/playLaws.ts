@@ -140,11 +140,13 @@ const guards = ({ events, stage }: Played): Violations =>
   ends(events).flatMap(({ outcome, toolCallId }) => {
     const decisive = (stage.decisions.get(toolCallId) ?? []).find((decision) => decision !== "change")
     const expected = decisive === undefined ? undefined : outcomeOf[decisive]
-    const steered = outcome === "skipped" && stage.plan.rules.steeringPolicy === "skipRemaining"
+    const { deeds, rules } = stage.plan
+    const isSteering = rules.steeringPolicy === "skipRemaining" || deeds.some(({ does }) => does === "cut")
+    const steered = outcome === "skipped" && isSteering
     const unexplained = outcome === "blocked" || outcome === "rejected" || (outcome === "skipped" && !steered)
     return [
       ...unless(
-        expected === undefined || outcome === expected || outcome === "aborted",
+        expected === undefined || outcome === expected || outcome === "aborted" || steered,
         `${toolCallId}: a guard said ${decisive}, it came to ${outcome}`
       ),
       ...unless(!unexplained || expected === outcome, `${toolCallId} was ${outcome}, and no guard said so`)
