@@ -4,13 +4,14 @@
  * **Details**
  *
  * ```text
- * RunStart Turn* Message* Output? RunEnd
- * Turn     TurnStart Message* Call (ToolsDetected Tool* Message*)? TurnEnd
- * Call     ModelCallStart Try* Answer ModelCallEnd | Answer
+ * Run      RunStart Turn* Message* Output? RunEnd
+ * Turn     TurnStart Message* Call? (ToolsDetected (Tool | Message)*)? TurnEnd
+ * Call     ModelCallStart Try* Answer (ModelCallEnd | ModelCallError)? | Answer
  * Try      (MessageStart MessageDelta*)? (ModelCallError ModelCallRetry)? MessageRetracted?
  * Message  MessageStart MessageEnd
  * Answer   MessageStart MessageDelta* MessageEnd
- * Tool     ToolExecutionStart Asked? ToolInvoked? ToolExecutionProgress* (ToolBackgrounded ToolExecutionProgress*)? ToolExecutionEnd
+ * Tool     ToolExecutionStart Asked* ToolBackgrounded? (ToolInvoked Work* (ToolBackgrounded Work*)?)? ToolExecutionEnd
+ * Work     ToolExecutionProgress | Asked
  * Asked    ApprovalRequested ApprovalAnswered? | QuestionAsked QuestionAnswered?
  * ```
  *

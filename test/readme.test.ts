@@ -71,6 +71,13 @@ describe("README", () => {
     )
   })
 
+  it("draws the grammar of events as the docs of `AgentEvent` do, which the tests check", () => {
+    const drawn = /```text\n([^]*?)```/
+    const [, stars = ""] = drawn.exec(read("src/AgentEvent.ts")) ?? []
+    const [, page] = drawn.exec(read("docs/events.md")) ?? []
+    assert.strictEqual(page, stars.replaceAll(/^ \* ?/gm, ""))
+  })
+
   it("links to files and headings that are there", () => {
     const broken = pages.flatMap((page) =>
       Array.from(

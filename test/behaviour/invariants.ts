@@ -2,6 +2,7 @@
  * What holds for the events of every run, whatever happened in it.
  */
 import { type AgentEvent, Message, RunReport, Transcript } from "effect-agent"
+import * as Grammar from "./grammar.ts"
 import { ofTag } from "./play.ts"
 
 type Events = ReadonlyArray<AgentEvent.AgentEvent>
@@ -9,6 +10,7 @@ type Events = ReadonlyArray<AgentEvent.AgentEvent>
 /** The broken rules of a whole run, in words. Empty when all is well. */
 export const broken = (events: Events): ReadonlyArray<string> => [
   ...frame(events),
+  ...Grammar.broken(events),
   ...turns(events),
   ...messages(events),
   ...tools(events),
