@@ -33,7 +33,7 @@ import { AgentBusy, AgentClosed, NotPaused } from "./errors.ts"
 import type { Task } from "./task.ts"
 import type { Team } from "./team.ts"
 
-type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
+type Starting<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
 
 /** Makes the task of a run that begins at `now`, in milliseconds since the epoch. */
 export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
@@ -157,14 +157,14 @@ export class AgentRuntime {
     makeTask: MakeTask<E>,
     prompted: Prompted<Partial<Options.RunOptions>>,
     reader?: Reader
-  ): Begun<E> {
+  ): Starting<E> {
     return Effect.uninterruptible(
       Effect.gen({ self: this }, function* () {
         if (this.isClosed) return yield* new AgentClosed()
         if (this.ended !== undefined) return yield* new AgentBusy()
         const now = yield* Clock.currentTimeMillis
         const begin = yield* Effect.fromResult(makeTask(now))
-        if (!begin.continued && this.origin !== undefined) this.begunFrom(this.origin)
+        if (!begin.continued && this.origin !== undefined) this.returnTo(this.origin)
         yield* this.open.take(begin.interrupted, this.journal)
         const isResumed = begin.open !== undefined || begin.byHand !== undefined
         const isContinued = isResumed || begin.interrupted !== undefined
@@ -181,7 +181,7 @@ export class AgentRuntime {
   }
 
   /** Puts the messages and the summary of the origin in place of the conversation. */
-  private begunFrom({ compaction, messages }: NonNullable<AgentRuntime["origin"]>): void {
+  private returnTo({ compaction, messages }: NonNullable<AgentRuntime["origin"]>): void {
     this.open.keep(undefined)
     this.compactions.drop(messages, compaction)
     this.set(State.initial(messages, this.current.options, compaction))
@@ -325,7 +325,7 @@ export class AgentRuntime {
       this.clearQueue("all"),
       this.recorded({ _tag: "MessagesReplaced", messages: [] }, () => {
         this.origin &&= { messages: [] }
-        this.begunFrom({ messages: [] })
+        this.returnTo({ messages: [] })
       })
     )
   })

@@ -24,17 +24,17 @@ export const failedBy = ({ errorMessage, provider }: Assistant): ProviderError =
   })
 
 type Policy = Schedule.Schedule<unknown, ProviderError>
-type Begun = Effect.Success<ReturnType<typeof Schedule.toStep<unknown, ProviderError, never, never>>>
+type Step = Effect.Success<ReturnType<typeof Schedule.toStep<unknown, ProviderError, never, never>>>
 
 /**
  * Steps through a retry schedule. The delay is the longer one of the schedule's and of the one that the provider names (`Retry-After`). A
  * provider that names a delay longer than `maxRetryAfter` ends the retries.
  */
-export class Patience {
+export class Retries {
   private readonly schedule: Policy
   private readonly maxRetryAfter: Duration.Duration
   /** The step function of the schedule since `reset`; `undefined` before the first error. */
-  private begun: Begun | undefined
+  private step: Step | undefined
   /** The number of retries since `reset`. */
   attempt = 0
   /** The number of all retries of the run. */
@@ -47,19 +47,19 @@ export class Patience {
 
   /** Lets the next error begin the schedule from its start. */
   readonly reset = Effect.sync(() => {
-    this.begun = undefined
+    this.step = undefined
     this.attempt = 0
   })
 
   /** Counts a retry and returns the delay before it; `undefined` if the error is not to be retried. */
-  readonly delay = Effect.fnUntraced(function* (this: Patience, error: ProviderError) {
+  readonly delay = Effect.fnUntraced(function* (this: Retries, error: ProviderError) {
     const { isRetryable, retryAfter = Duration.zero } = error
     if (!isRetryable || Duration.isGreaterThan(retryAfter, this.maxRetryAfter)) return undefined
-    this.begun ??= yield* Schedule.toStep(this.schedule)
-    const step = yield* Effect.option(this.begun(yield* Clock.currentTimeMillis, error))
-    if (Option.isNone(step)) return undefined
+    this.step ??= yield* Schedule.toStep(this.schedule)
+    const taken = yield* Effect.option(this.step(yield* Clock.currentTimeMillis, error))
+    if (Option.isNone(taken)) return undefined
     this.attempt++
     this.retries++
-    return Duration.max(step.value[1], retryAfter)
+    return Duration.max(taken.value[1], retryAfter)
   })
 }

@@ -30,7 +30,7 @@ type Params = ReturnType<typeof params>["Type"]
 const made = new Map<string, Tool.Runnable>()
 
 /** Returns the tool for requests with these tools, under a name that none of them has. */
-export const beside = (tools: ReadonlyMap<string, Tool.Any>): Tool.Runnable => {
+export const toolFor = (tools: ReadonlyMap<string, Tool.Any>): Tool.Runnable => {
   let name = "background_calls"
   for (let number = 2; tools.has(name); number++) name = `background_calls_${number}`
   const tool = made.get(name) ?? make(name)

@@ -50,7 +50,7 @@ export class Batch {
   /** The fibers of the calls that run. */
   readonly fibers: Fibers
   /** The one call of a batch for a call that may move to the background; absent in a batch of all calls of an answer. */
-  readonly beside: BackgroundCall | undefined
+  readonly backgroundCall: BackgroundCall | undefined
   /** A lock for the call that polls for steering, so that calls that end at the same time do not poll too. */
   private readonly polling = Semaphore.makeUnsafe(1)
   /** A lock that keeps requests in the order of the calls: the hash of the params is computed asynchronously. */
@@ -67,14 +67,14 @@ export class Batch {
     message: Message.Assistant,
     earlier?: OpenTurn,
     begunBefore?: InterruptedTurn,
-    beside?: BackgroundCall
+    backgroundCall?: BackgroundCall
   ) {
     this.begunBefore = begunBefore
     this.run = run
     this.message = message
-    this.beside = beside
-    this.fibers = beside?.fibers ?? new Fibers()
-    this.calls = beside === undefined ? Message.toolCalls(message) : [beside.call]
+    this.backgroundCall = backgroundCall
+    this.fibers = backgroundCall?.fibers ?? new Fibers()
+    this.calls = backgroundCall === undefined ? Message.toolCalls(message) : [backgroundCall.call]
     this.earlier = earlier
     this.requests = run.waiting.requests ?? new Requests()
     this.unanswered = earlier === undefined ? this.calls : Waiting.unanswered(earlier, run.messages)
@@ -190,20 +190,20 @@ export class Batch {
 
   /** Whether a message of the user waits that, with `skipRemaining`, takes the place of the calls that have not begun. */
   get isMoot(): boolean {
-    return this.run.pending.messages.length > 0 && this.beside?.isInBackground !== true
+    return this.run.pending.messages.length > 0 && this.backgroundCall?.isInBackground !== true
   }
 
   /** Whether the calls are to end: the run was stopped, or their turn was interrupted and they belong to it. */
   get isHalting(): boolean {
     const { control } = this.run
-    return this.beside?.isInBackground === true ? control.stop !== undefined : control.isHalting
+    return this.backgroundCall?.isInBackground === true ? control.stop !== undefined : control.isHalting
   }
 
   /** The outcome of a call that passed its guards, and must not begin because a tool failed, the user sent a message or the run ends. */
   notToBegin(call: Message.ToolCall): ToolOutcome.Outcome | undefined {
     if (this.failure !== undefined) return ToolOutcome.skippedByFailure
     const { control } = this.run
-    if (control.isTurnCut && this.beside === undefined) return ToolOutcome.skippedBySteering
+    if (control.isTurnCut && this.backgroundCall === undefined) return ToolOutcome.skippedBySteering
     if (this.fibers.isInterrupted || control.stop !== undefined) return ToolOutcome.aborted(call)
     return this.isMoot ? ToolOutcome.skippedBySteering : undefined
   }
@@ -219,8 +219,8 @@ export class Batch {
   /** Keeps the outcome of a call, and publishes its end. With `toolFailureMode: "fail"` a failure interrupts the other calls. */
   settle(call: Message.ToolCall, result: ToolOutcome.Outcome, durationMs = 0): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const { beside } = this
-      if (beside?.isInBackground === false) return beside.give(result, durationMs)
+      const { backgroundCall } = this
+      if (backgroundCall?.isInBackground === false) return backgroundCall.give(result, durationMs)
       const { outcome, timeoutMs } = result
       const output = yield* fitResult(this.run, call, Output.plain(result.output))
       const isError = output.isError === true
@@ -239,8 +239,8 @@ export class Batch {
         durationMs,
         ...(outcome === "timeout" && timeoutMs !== undefined ? { timeoutMs } : {})
       }
-      if (beside === undefined) this.run.emit(ended)
-      else this.run.mailbox.emitIn(beside.turn, { ...ended, background: beside.handle })
+      if (backgroundCall === undefined) this.run.emit(ended)
+      else this.run.mailbox.emitIn(backgroundCall.turn, { ...ended, background: backgroundCall.handle })
       yield* this.run.mailbox.delivered
     })
   }
@@ -294,7 +294,7 @@ export class Batch {
   get pollSteering(): Effect.Effect<void> {
     const { run } = this
     const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.isHalting
-    if (isOff || this.isMoot || this.beside !== undefined) return Effect.void
+    if (isOff || this.isMoot || this.backgroundCall !== undefined) return Effect.void
     const asked = this.keepFatal(Pending.takeSteering(run, "tools"))
     const announced = Effect.sync(() => this.isMoot && run.queues.announce())
     return Effect.asVoid(this.polling.withPermitsIfAvailable(1)(Effect.andThen(asked, announced)))

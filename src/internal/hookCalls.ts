@@ -22,7 +22,7 @@ export interface HookFailure {
 }
 
 /** How the hooks of a point fold into a state: the input, and what an output or a failure does. */
-export interface Asking<P extends Hook.Point, S, E> {
+export interface Folding<P extends Hook.Point, S, E> {
   readonly input: (state: S) => Effect.Effect<Hook.Input<P>>
   /** The state after the output of a hook. A hook that returned nothing changes nothing. */
   readonly output: (state: S, output: Hook.Output<P>) => Effect.Effect<S, E>
@@ -106,7 +106,7 @@ export class RunHooks {
   ask<P extends Hook.Point, S, E = never>(
     point: P,
     initial: S,
-    { denies, failure, input, isDone, output }: Asking<P, S, E>
+    { denies, failure, input, isDone, output }: Folding<P, S, E>
   ): Effect.Effect<S, HookFailed | TransformFailed | E> {
     return Effect.gen({ self: this }, function* () {
       let state = initial

@@ -187,7 +187,7 @@ export class Control {
 }
 
 /** Why foreign work was interrupted. Abandoned work has ignored its interruption for longer than `grace`. */
-interface Cut {
+interface Unfinished {
   readonly _tag: "Halted" | "TimedOut"
   readonly isAbandoned: boolean
 }
@@ -196,7 +196,7 @@ interface Cut {
 export type Halting = Pick<Control, "isHalting">
 
 /** How foreign work ended: by itself, or interrupted. */
-export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> } | Cut
+export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> } | Unfinished
 
 export interface AttemptOptions {
   /** The run that waits for the work: a stop ends the wait. Default: the interruption of the caller does. */
@@ -231,9 +231,9 @@ export const attempt = <A, E, R>(
 /** Interrupts work, and waits for its end or until `grace` is over. */
 const leave = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  _tag: Cut["_tag"],
+  _tag: Unfinished["_tag"],
   inner: () => Effect.Effect<void> | undefined = () => undefined
-): Effect.Effect<Cut> => {
+): Effect.Effect<Unfinished> => {
   const inTime = Effect.timeoutOption(Fiber.interrupt(fiber), grace)
   const patiently = Effect.suspend(() => {
     const ended = fiber.pollUnsafe() === undefined ? inner() : undefined

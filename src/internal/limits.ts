@@ -371,7 +371,7 @@ export class Spending {
   /** The usage of this turn, retracted answers included. */
   turn = noSpending
   /** The usage that the next turn starts with: that of the turn that a crash interrupted, and that of background calls between turns. */
-  private begun = noSpending
+  private carried = noSpending
   private isBetweenTurns = false
 
   constructor(limits: Limits | undefined, outer: Spending | undefined, parent: Spending | undefined) {
@@ -430,8 +430,8 @@ export class Spending {
   }
 
   beginTurn(): void {
-    this.turn = this.begun
-    this.begun = noSpending
+    this.turn = this.carried
+    this.carried = noSpending
     this.isBetweenTurns = false
   }
 
@@ -442,7 +442,7 @@ export class Spending {
   /** Adds the spending of a run before it was interrupted. The parent runs have counted it already. */
   restore(sum: Sum, turn: Sum = noSpending): void {
     this.total = sum
-    this.begun = turn
+    this.carried = turn
     const { cost, estimated = 0, total } = priced(sum.usage, this.limits?.prices, undefined)
     this.counted = { total, cost, estimated }
   }
@@ -460,7 +460,7 @@ export class Spending {
     // The sub-agent may have no prices.
     const counted = priced(spent, this.limits?.prices, undefined)
     this.total = plus(this.total, counted, true)
-    if (this.isBetweenTurns) this.begun = plus(this.begun, counted, true)
+    if (this.isBetweenTurns) this.carried = plus(this.carried, counted, true)
     else this.turn = plus(this.turn, counted, true)
     this.parent?.addInside(spent)
   }

@@ -89,7 +89,7 @@ const turns = Effect.fnUntraced(function* (
   if (task.background !== undefined && task.background.length > 0) {
     yield* Request.offer(run)
     for (const left of task.background)
-      yield* ToolCall.continueBeside(run, left, task.interrupted !== undefined)
+      yield* ToolCall.continueInBackground(run, left, task.interrupted !== undefined)
   }
   for (let isFirst = true; ; isFirst = false) {
     const begun = isFirst ? task.interrupted?.open : undefined

@@ -24,7 +24,7 @@ import * as Spans from "./spans.ts"
 import * as EventParts from "./eventParts.ts"
 
 /** The end of a model call: the answer, as far as it came, and how the call ended. */
-export interface Asked {
+export interface CallEnd {
   readonly message: Message.Assistant
   /** The time of the call in milliseconds; `undefined` where no request was sent, because a hook answered. */
   readonly durationMs: number | undefined
@@ -35,7 +35,7 @@ export interface Asked {
 export const ask = Effect.fnUntraced(function* (
   run: Run,
   prepare: Effect.Effect<ModelRequest, FailureReason>
-): Effect.fn.Return<Asked> {
+): Effect.fn.Return<CallEnd> {
   const reply = new Reply(run)
   let exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
   if (reply.excess !== undefined && Exit.isSuccess(exit))
@@ -62,7 +62,7 @@ export const ask = Effect.fnUntraced(function* (
 /** Publishes `ModelCallEnd`, or `ModelCallError` for a call that failed. A call that the run stopped has neither. */
 const announceEnd = (
   { excess, recovery, reply: { finish, start }, run }: Reply,
-  { durationMs, exit, message }: Asked & { readonly durationMs: number }
+  { durationMs, exit, message }: CallEnd & { readonly durationMs: number }
 ): void => {
   if (Exit.isFailure(exit)) {
     if (Cause.hasInterrupts(exit.cause)) return

@@ -121,7 +121,7 @@ const registryOf = <const Owned extends ReadonlyArray<Tool.Any>>(
     return around === undefined || around === Context.get(context, Outer)?.toolsAround
       ? ToolRegistry.make(...tools)
       : Effect.flatMap(ToolRegistry.make(), (own) => {
-          const registry = beside(around, own)
+          const registry = joined(around, own)
           return Effect.as(Effect.forEach(tools, registry.register, { discard: true }), registry)
         })
   })
@@ -156,7 +156,7 @@ const together = (around: Registry, own: Registry) => {
 }
 
 /** Joins two registries. Calls of all tools go through `around`, so that a wrapper of it sees those of the agent's own tools too. */
-const beside = (around: Registry, own: Registry): Registry => {
+const joined = (around: Registry, own: Registry): Registry => {
   const { definitions, get, join, remove } = together(around, own)
   const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
   const namesAround = Effect.map(around.definitions, (outer) => outer.map(({ name }) => name))

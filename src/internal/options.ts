@@ -14,7 +14,7 @@ import * as Input from "./invalidInput.ts"
 import type * as Message from "../Message.ts"
 import type { OutputOf, OutputOptions } from "./output.ts"
 import * as Ending from "./ending.ts"
-import { Patience } from "./attempts.ts"
+import { Retries } from "./attempts.ts"
 import type { QueueMode } from "./queues.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as RunOptions from "../RunOptions.ts"
@@ -141,7 +141,7 @@ export interface Prompted<Options, O = {}> {
   readonly runId?: string | undefined
   readonly options: Options
   readonly typed: Ending.Typed<O>
-  readonly retry: Patience | undefined
+  readonly retry: Retries | undefined
 }
 
 type Read<A> = (input: unknown, beside: ReadonlyArray<string>) => Result.Result<A, Input.InvalidInput>
@@ -160,7 +160,7 @@ const reading =
         runId,
         options: yield* readData(data, [...Object.keys(fields), "runId"]),
         typed: Ending.typed<A>(output, outputRetries),
-        retry: retry === undefined ? undefined : new Patience(retry, maxRetryAfter ?? "5 minutes")
+        retry: retry === undefined ? undefined : new Retries(retry, maxRetryAfter ?? "5 minutes")
       }
     })
 

@@ -64,7 +64,7 @@ export interface Fault {
 }
 
 /** The part of a request that makes the model give the output: options, or a tool where the provider has no structured output. */
-interface Asked {
+interface OutputRequest {
   readonly options: ModelOptions
   readonly tool?: Tool.Any
 }
@@ -96,7 +96,7 @@ export class Output<A> {
   ask(
     { structuredOutput }: Provider["Service"],
     request: Pick<ModelRequest, "model" | "tools" | "options">
-  ): Asked {
+  ): OutputRequest {
     const { options } = request
     const { isForced } = this
     this.given.clear()

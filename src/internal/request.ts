@@ -155,9 +155,9 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
   let described =
     selected === undefined ? chosen : [...selected.tools.map(definitionOf), ...selected.definitions]
   if (mayContinue || (run.background !== undefined && chosen.length > 0)) {
-    const beside = BackgroundTool.beside(offered)
-    offered.set(beside.name, beside)
-    described = [...described, definitionOf(beside)]
+    const backgroundTool = BackgroundTool.toolFor(offered)
+    offered.set(backgroundTool.name, backgroundTool)
+    described = [...described, definitionOf(backgroundTool)]
   }
   const plain = { model, tools: described, options: modelOptions }
   const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }

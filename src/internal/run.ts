@@ -25,7 +25,7 @@ import type { Journal } from "./journal.ts"
 import * as Limits from "./limits.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Output } from "./output.ts"
-import type { Patience } from "./attempts.ts"
+import type { Retries } from "./attempts.ts"
 import * as Prices from "../Prices.ts"
 import { Guard, Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
@@ -85,7 +85,7 @@ export class Run {
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
   /** The retries of turns that fail; absent for a run that fails with the first of them. */
-  readonly retry: Patience | undefined
+  readonly retry: Retries | undefined
   /** The map that the hooks of this run share. */
   readonly metadata = new Map<string, unknown>()
   /** The options, which hooks may change, and the application from the next turn on. */

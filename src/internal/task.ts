@@ -5,7 +5,7 @@ import type { ByHand, Compactions } from "./compactions.ts"
 import type { Interrupted, OpenCall, OpenTurn, Suspended } from "./openTurn.ts"
 import type { Message } from "../Message.ts"
 import type { Output } from "./output.ts"
-import type { Patience } from "./attempts.ts"
+import type { Retries } from "./attempts.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import type { Requests } from "./requests.ts"
 import type { RunOptions } from "../RunOptions.ts"
@@ -32,7 +32,7 @@ export interface Task {
   /** The output that the model must give. Default: the run ends with any answer. */
   readonly output?: Output<unknown> | undefined
   /** The retries of turns that fail. Default: the first failure fails the run. */
-  readonly retry?: Patience | undefined
+  readonly retry?: Retries | undefined
   /** The turn that an earlier run left open, which is the first of this run. Default: the run asks the model first. */
   readonly open?: OpenTurn | undefined
   /** The calls that were left in the background by earlier runs, or by this run before its process ended. Default: none. */

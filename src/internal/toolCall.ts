@@ -31,15 +31,15 @@ import type * as Registry from "../ToolRegistry.ts"
 type Outcome = ToolOutcome.Outcome
 
 /** A call that its guards allowed, or a lost call about which the run asks a person. */
-export type Looked = Guards.Allowed | Consent.Lost
+export type Ready = Guards.Allowed | Consent.Lost
 
-const callOf = (looked: Looked): ToolCall => (looked._tag === "Lost" ? looked.call : looked.prepared.call)
+const callOf = (ready: Ready): ToolCall => (ready._tag === "Lost" ? ready.call : ready.prepared.call)
 
 /** Publishes the start of a call and asks its guards. Returns the call if it may run. Otherwise settles it and returns `undefined`. */
 export const preflight = Effect.fnUntraced(function* (
   batch: Batch,
   call: ToolCall
-): Effect.fn.Return<Looked | undefined> {
+): Effect.fn.Return<Ready | undefined> {
   const { run } = batch
   const label = run.toolOf(call)?.label
   if (run.output?.isCall(call) !== true) run.countToolCall()
@@ -51,7 +51,7 @@ export const preflight = Effect.fnUntraced(function* (
     ...(label === undefined ? {} : { label })
   })
   yield* run.mailbox.delivered
-  const known = notToBeLookedAt(batch) ?? (batch.isLost(call) ? Consent.lookAtLost(batch, call) : undefined)
+  const known = refusedUnchecked(batch) ?? (batch.isLost(call) ? Consent.lookAtLost(batch, call) : undefined)
   const decision = known ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
   if (decision._tag !== "Outcome") return decision
   yield* skip(batch, call, decision)
@@ -71,7 +71,7 @@ const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<v
   Effect.andThen(Spans.refusedCall(batch.run, call, outcome), batch.settle(call, outcome))
 
 /** The outcome of a call that is refused before its guards run; `undefined` if the guards decide. */
-const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
+const refusedUnchecked = (batch: Batch): Outcome | undefined => {
   const { message, run } = batch
   const cut = ToolOutcome.cut(message.stopReason)
   if (cut !== undefined) return cut
@@ -108,13 +108,13 @@ const reopened = (batch: Batch, call: ToolCall): Effect.Effect<Guards.Allowed | 
 /** Asks the policy or a person about a call, then performs it. It takes one of the concurrency `places` only after the approval. */
 export const performApproved = Effect.fnUntraced(function* (
   batch: Batch,
-  looked: Looked,
+  ready: Ready,
   places: Semaphore.Semaphore
 ): Effect.fn.Return<void> {
-  const call = callOf(looked)
+  const call = callOf(ready)
   const moot = batch.notToBegin(call)
   if (moot !== undefined) return yield* skip(batch, call, moot)
-  const consent = yield* Spans.withCallLogs(call, consented(batch, looked))
+  const consent = yield* Spans.withCallLogs(call, consented(batch, ready))
   switch (consent._tag) {
     case "Allowed":
       yield* Gate.whilePaused(batch.run)
@@ -127,11 +127,11 @@ export const performApproved = Effect.fnUntraced(function* (
 })
 
 /** Asks the policy or a person whether a call may run. About a lost call it first asks whether that should run again. */
-const consented = Effect.fnUntraced(function* (batch: Batch, looked: Looked) {
-  if (looked._tag === "Allowed") return yield* Consent.ask(batch, looked)
-  const lost = yield* Consent.askAboutLost(batch, looked.call)
+const consented = Effect.fnUntraced(function* (batch: Batch, ready: Ready) {
+  if (ready._tag === "Allowed") return yield* Consent.ask(batch, ready)
+  const lost = yield* Consent.askAboutLost(batch, ready.call)
   if (lost !== undefined) return lost
-  const allowed = yield* guarded(batch, looked.call)
+  const allowed = yield* guarded(batch, ready.call)
   return allowed._tag === "Allowed" ? yield* Consent.ask(batch, allowed) : allowed
 })
 
@@ -140,36 +140,36 @@ export const closeWaiting = (batch: Batch): Effect.Effect<void> =>
   Effect.forEach(batch.waiting, (call) => skipNow(batch, call, ToolOutcome.runEnds), { discard: true })
 
 /** Ends the calls that had not begun when the run was stopped. */
-export const closeUnbegun = (batch: Batch, looked: ReadonlyArray<Looked>): Effect.Effect<void> =>
+export const closeUnbegun = (batch: Batch, ready: ReadonlyArray<Ready>): Effect.Effect<void> =>
   Effect.forEach(
-    looked.map(callOf).filter((call) => batch.isOpen(call)),
+    ready.map(callOf).filter((call) => batch.isOpen(call)),
     (call) => skipNow(batch, call),
     { discard: true }
   )
 
 /** Executes a call, again for as long as `afterTool` hooks request it, and settles it. */
-export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked): Effect.fn.Return<void> {
+export const perform = Effect.fnUntraced(function* (batch: Batch, ready: Ready): Effect.fn.Return<void> {
   const { run } = batch
-  if (looked._tag === "Lost") return yield* skip(batch, looked.call, ToolOutcome.aborted(looked.call))
-  const { answer, approved, modified, prepared } = looked
+  if (ready._tag === "Lost") return yield* skip(batch, ready.call, ToolOutcome.aborted(ready.call))
+  const { answer, approved, modified, prepared } = ready
   const { call, input } = prepared
   const moot = batch.notToBegin(call)
   if (moot !== undefined) return yield* skip(batch, call, moot)
   const { blocking = true } = prepared.tool
-  if (blocking !== true && batch.beside === undefined) return yield* performBeside(batch, looked)
+  if (blocking !== true && batch.backgroundCall === undefined) return yield* performInBackground(batch, ready)
   batch.begun.add(call.id)
   const { id: toolCallId, name: toolName } = call
   const invoked = { _tag: "ToolInvoked" as const, toolCallId, toolName, params: input, modified, approved }
-  if (batch.beside === undefined) run.emit(invoked)
-  else run.mailbox.emitIn(batch.beside.turn, invoked)
+  if (batch.backgroundCall === undefined) run.emit(invoked)
+  else run.mailbox.emitIn(batch.backgroundCall.turn, invoked)
   yield* run.mailbox.delivered
   const startedAt = run.elapsed
   let outcome = yield* executeOnce(batch, prepared, answer)
   for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++)
     outcome = yield* executeOnce(batch, prepared, answer)
   const isWaiting = outcome.outcome === "success" && run.waiting.inner.has(call.id)
-  if (isWaiting && batch.beside === undefined) return batch.defer(call)
-  if (isWaiting && batch.beside?.isInBackground === true) {
+  if (isWaiting && batch.backgroundCall === undefined) return batch.defer(call)
+  if (isWaiting && batch.backgroundCall?.isInBackground === true) {
     run.waiting.inner.delete(call.id)
     outcome = ToolOutcome.cannotWait
   }
@@ -178,17 +178,17 @@ export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked
 })
 
 /** Performs a call that may move to the background, in a batch of its own. The turn waits until it ends or moves there. */
-const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.Allowed) {
+const performInBackground = Effect.fnUntraced(function* (batch: Batch, ready: Guards.Allowed) {
   const { run } = batch
-  const { call, tool } = looked.prepared
+  const { call, tool } = ready.prepared
   const background = run.keepBackground()
-  const beside = background.open(call)
-  const own = new Batch(run, batch.message, undefined, undefined, beside)
-  if (tool.blocking === false) yield* beside.leave()
-  yield* start(own, beside, perform(own, looked))
-  const returned = Deferred.await(beside.returned)
+  const backgroundCall = background.open(call)
+  const own = new Batch(run, batch.message, undefined, undefined, backgroundCall)
+  if (tool.blocking === false) yield* backgroundCall.leave()
+  yield* start(own, backgroundCall, perform(own, ready))
+  const returned = Deferred.await(backgroundCall.returned)
   const { durationMs, outcome } = yield* Effect.catchCause(Effect.interruptible(returned), () =>
-    beside.isInBackground ? returned : Effect.andThen(beside.fibers.interrupt, returned)
+    backgroundCall.isInBackground ? returned : Effect.andThen(backgroundCall.fibers.interrupt, returned)
   )
   if (outcome.background !== undefined) return batch.keep(call, outcome)
   if (own.fatal !== undefined) yield* batch.adopt(own)
@@ -198,29 +198,29 @@ const performBeside = Effect.fnUntraced(function* (batch: Batch, looked: Guards.
 })
 
 /** Starts the work of a call with a batch of its own, in a fiber for whose end the run waits. */
-const start = (own: Batch, beside: BackgroundCall, work: Effect.Effect<void>) => {
+const start = (own: Batch, backgroundCall: BackgroundCall, work: Effect.Effect<void>) => {
   const background = own.run.keepBackground()
   const whole = work.pipe(
     Effect.catchCause((cause) => own.die(cause)),
-    Effect.andThen(Effect.sync(() => background.end(beside, own.outcomeOf(beside.call), own)))
+    Effect.andThen(Effect.sync(() => background.end(backgroundCall, own.outcomeOf(backgroundCall.call), own)))
   )
-  const placed = beside.isInBackground ? background.placed(whole) : whole
-  return inOwnFiber(own.run.control.fibers.including(beside.fibers.including(placed)))
+  const placed = backgroundCall.isInBackground ? background.placed(whole) : whole
+  return inOwnFiber(own.run.control.fibers.including(backgroundCall.fibers.including(placed)))
 }
 
 /**
  * Continues a call that was in the background when its process ended: it runs again under its handle if its tool allows that, else its end
  * is unknown. `isOwn`: this run, and not an earlier one, made the call.
  */
-export const continueBeside = Effect.fnUntraced(function* (run: Run, left: OpenCall, isOwn: boolean) {
+export const continueInBackground = Effect.fnUntraced(function* (run: Run, left: OpenCall, isOwn: boolean) {
   const { call, message, params } = left
   const end = left.end ?? (isOwn ? undefined : ToolOutcome.unknown(call))
-  const beside = run.keepBackground().restore({ ...left, ...(end === undefined ? {} : { end }) })
+  const restored = run.keepBackground().restore({ ...left, ...(end === undefined ? {} : { end }) })
   if (end !== undefined) return
-  const own = new Batch(run, message, undefined, undefined, beside)
+  const own = new Batch(run, message, undefined, undefined, restored)
   const mayRun = params === undefined || run.mayRunAgain(call)
   const allowed = mayRun ? yield* Guards.again(run, call, params) : ToolOutcome.unknown(call)
-  yield* start(own, beside, allowed._tag === "Allowed" ? perform(own, allowed) : own.settle(call, allowed))
+  yield* start(own, restored, allowed._tag === "Allowed" ? perform(own, allowed) : own.settle(call, allowed))
 })
 
 /** Executes a call once. A defect interrupts the other calls, and fails the run once each call has its result. */
@@ -258,7 +258,7 @@ const execute = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       if (!isRunning) return Effect.void
       const partial = Output.plain(Output.isOutput(given) ? given : Output.render(given), tool)
-      if (batch.beside !== undefined) batch.beside.partial = partial
+      if (batch.backgroundCall !== undefined) batch.backgroundCall.partial = partial
       const { id: toolCallId, name: toolName } = call
       return run.mailbox.progress({ _tag: "ToolExecutionProgress", toolCallId, toolName, partial })
     })
@@ -270,9 +270,9 @@ const execute = Effect.fnUntraced(function* (
   const attempted = yield* attempt(work, { control: run.control, until, inner })
   run.waiting.endCall(call.id)
   isRunning = false
-  const { beside } = batch
-  if (beside?.isInBackground === true)
-    yield* Effect.annotateCurrentSpan("effect_agent.tool.background", beside.handle)
+  const { backgroundCall } = batch
+  if (backgroundCall?.isInBackground === true)
+    yield* Effect.annotateCurrentSpan("effect_agent.tool.background", backgroundCall.handle)
   if (attempted._tag === "Done") {
     const outcome = yield* ended(prepared, attempted.exit)
     if (outcome.output.usage !== undefined) run.spendInside(outcome.output.usage)
@@ -297,11 +297,11 @@ const contextOf = (
     idempotencyKey: idempotencyKey(batch.message, call),
     runId: id,
     ...(mailbox.path === undefined ? {} : { path: mailbox.path }),
-    turn: batch.beside?.turn ?? turn,
+    turn: batch.backgroundCall?.turn ?? turn,
     ...(answer === undefined ? {} : { answer }),
     ask: (question) => Consent.askMidCall(batch, call, question),
     refuses: (media) => provider.refuses?.(asked, media),
-    ...(batch.beside === undefined ? {} : { background: batch.beside.leave }),
+    ...(batch.backgroundCall === undefined ? {} : { background: batch.backgroundCall.leave }),
     progress
   }
 }

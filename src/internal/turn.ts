@@ -93,7 +93,7 @@ const end = Effect.fnUntraced(function* (
 })
 
 /** Asks the `afterModel` hooks about an answer of the model. */
-const review = (run: Run, { durationMs, message }: ModelCall.Asked): Effect.Effect<void, FailureReason> =>
+const review = (run: Run, { durationMs, message }: ModelCall.CallEnd): Effect.Effect<void, FailureReason> =>
   durationMs === undefined
     ? Effect.void
     : run.ask("afterModel", () => ({ ...run.turnInput, message, durationMs }))
@@ -138,17 +138,17 @@ const callTools = Effect.fnUntraced(function* (
   run.emit({ _tag: "ToolsDetected", toolCalls: open })
   if (isSequential(batch)) {
     for (const call of batch.unanswered) {
-      const looked = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
-      yield* looked === undefined ? batch.pollSteering : perform(batch, [looked])
+      const ready = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
+      yield* ready === undefined ? batch.pollSteering : perform(batch, [ready])
       if (batch.isDeferring) yield* suspend(batch)
       if (batch.isSuspended) break
       yield* batch.answer([call])
     }
   } else {
-    const looked = yield* Effect.forEach(open, (call) => ToolCall.preflight(batch, call))
+    const ready = yield* Effect.forEach(open, (call) => ToolCall.preflight(batch, call))
     yield* perform(
       batch,
-      looked.filter((call) => call !== undefined)
+      ready.filter((call) => call !== undefined)
     )
     if (batch.isDeferring) yield* suspend(batch)
     if (!batch.isSuspended) yield* batch.answer(batch.unanswered)
@@ -167,35 +167,35 @@ const suspend = Effect.fnUntraced(function* (batch: Batch) {
   if (!batch.suspend()) yield* ToolCall.closeWaiting(batch)
 })
 
-type Perform = (batch: Batch, looked: ReadonlyArray<ToolCall.Looked>) => Effect.Effect<void>
+type Perform = (batch: Batch, ready: ReadonlyArray<ToolCall.Ready>) => Effect.Effect<void>
 
 /** Performs calls concurrently; a single call runs in the fiber of the run. */
-const performAll: Perform = (batch, looked) =>
-  looked.length === 1
-    ? Effect.forEach(looked, (call) => ToolCall.perform(batch, call), { discard: true })
-    : sideBySide(batch, looked, (call) => ToolCall.perform(batch, call), concurrencyOf(batch))
+const performAll: Perform = (batch, ready) =>
+  ready.length === 1
+    ? Effect.forEach(ready, (call) => ToolCall.perform(batch, call), { discard: true })
+    : sideBySide(batch, ready, (call) => ToolCall.perform(batch, call), concurrencyOf(batch))
 
 /** Performs calls that may have to wait for a person. A waiting call does not count against `toolConcurrency`. */
-const performAsking: Perform = (batch, looked) => {
+const performAsking: Perform = (batch, ready) => {
   const places = Semaphore.makeUnsafe(concurrencyOf(batch))
-  return sideBySide(batch, looked, (call) => ToolCall.performApproved(batch, call, places), "unbounded")
+  return sideBySide(batch, ready, (call) => ToolCall.performApproved(batch, call, places), "unbounded")
 }
 
 /** Performs calls concurrently. A stop of the run interrupts those that run, and settles those that have not begun. */
 const sideBySide = (
   batch: Batch,
-  looked: ReadonlyArray<ToolCall.Looked>,
-  perform: (call: ToolCall.Looked) => Effect.Effect<void>,
+  ready: ReadonlyArray<ToolCall.Ready>,
+  perform: (call: ToolCall.Ready) => Effect.Effect<void>,
   concurrency: number | "unbounded"
 ): Effect.Effect<void> =>
   Effect.interruptible(
-    Effect.forEach(looked, (call) => Effect.uninterruptible(batch.fibers.including(perform(call))), {
+    Effect.forEach(ready, (call) => Effect.uninterruptible(batch.fibers.including(perform(call))), {
       concurrency,
       discard: true
     })
   ).pipe(
     Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause) ? ToolCall.closeUnbegun(batch, looked) : Effect.failCause(cause)
+      Cause.hasInterruptsOnly(cause) ? ToolCall.closeUnbegun(batch, ready) : Effect.failCause(cause)
     )
   )
 

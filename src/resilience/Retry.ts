@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as Provider from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import { Patience } from "../internal/attempts.ts"
+import { Retries } from "../internal/attempts.ts"
 import * as OrElse from "./internal/OrElse.ts"
 
 /**
@@ -134,16 +134,16 @@ interface Try {
 const retrying = (once: Try, options: Options): OrElse.Answer =>
   Stream.suspend(() => {
     const { maxRetryAfter = "60 seconds", schedule = defaultSchedule } = options
-    return from(once, options, new Patience(schedule, maxRetryAfter))
+    return from(once, options, new Retries(schedule, maxRetryAfter))
   })
 
-const from = (once: Try, options: Options, patience: Patience): OrElse.Answer =>
+const from = (once: Try, options: Options, retries: Retries): OrElse.Answer =>
   OrElse.orElse(once.provider, once.answer, (error, spoke) => {
     if (spoke && options.retryTurn !== true) return Stream.fail(error)
-    const again = Effect.map(patience.delay(error), (delay) => {
+    const again = Effect.map(retries.delay(error), (delay) => {
       if (delay === undefined) return Stream.fail(error)
-      const next = Effect.as(Effect.sleep(delay), from(once, options, patience))
-      const { attempt } = patience
+      const next = Effect.as(Effect.sleep(delay), from(once, options, retries))
+      const { attempt } = retries
       return Stream.concat(announce({ attempt, delay, error }, spoke), Stream.unwrap(next))
     })
     return Stream.unwrap(again)

@@ -247,7 +247,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is computed for the provider and the model that answer, and marked",
     without: "a turn begins without usage",
     file: "src/internal/limits.ts",
-    from: "    this.turn = this.begun\n",
+    from: "    this.turn = this.carried\n",
     to: "",
     test: "test/behaviour/Cost.test.ts"
   },

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import { Patience } from "../../internal/attempts.ts"
+import { Retries } from "../../internal/attempts.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { ProviderError } from "../../ProviderError.ts"
 
@@ -27,19 +27,19 @@ export interface Attempt {
 export const reconnecting = (
   attempt: () => Attempt,
   policy: Schedule.Schedule<unknown, ProviderError>
-): Answer => Stream.suspend(() => from(attempt, new Patience(policy, maxRetryAfter)))
+): Answer => Stream.suspend(() => from(attempt, new Retries(policy, maxRetryAfter)))
 
 const maxRetryAfter = "60 seconds"
 
-const from = (attempt: () => Attempt, patience: Patience): Answer =>
+const from = (attempt: () => Attempt, retries: Retries): Answer =>
   Stream.suspend(() => {
     const { answer, hasBegun } = attempt()
     return Stream.catch(answer, (error) => {
       if (hasBegun() || !isOfConnection(error)) return Stream.fail(error)
-      const again = Effect.map(patience.delay(error), (delay): Answer => {
+      const again = Effect.map(retries.delay(error), (delay): Answer => {
         if (delay === undefined) return Stream.fail(error)
-        const next = Effect.as(Effect.sleep(delay), from(attempt, patience))
-        const event: ModelEvent = { _tag: "Attempt", attempt: patience.attempt, delay, error }
+        const next = Effect.as(Effect.sleep(delay), from(attempt, retries))
+        const event: ModelEvent = { _tag: "Attempt", attempt: retries.attempt, delay, error }
         return Stream.concat(Stream.succeed(event), Stream.unwrap(next))
       })
       return Stream.unwrap(again)

@@ -20,21 +20,21 @@ export const orElse = (
   otherwise: (error: ProviderError, spoke: boolean) => Answer
 ): Answer =>
   Stream.suspend(() => {
-    const line = new Line(provider)
+    const holdBack = new HoldBack(provider)
     return answer.pipe(
       Stream.mapAccumArray(
-        () => line,
-        (_, events) => [line, line.pass(events)] as const
+        () => holdBack,
+        (_, events) => [holdBack, holdBack.pass(events)] as const
       ),
       Stream.concat(
-        Stream.suspend(() => (line.finished ? Stream.empty : Stream.fail(truncated(line.provider))))
+        Stream.suspend(() => (holdBack.finished ? Stream.empty : Stream.fail(truncated(holdBack.provider))))
       ),
-      Stream.catch((error) => otherwise(error, line.spoke))
+      Stream.catch((error) => otherwise(error, holdBack.spoke))
     )
   })
 
 /** Holds back the `Start` of an answer until its first block, since another provider may have to answer instead. */
-class Line {
+class HoldBack {
   spoke = false
   finished = false
   provider: string
@@ -45,7 +45,7 @@ class Line {
   }
 
   pass(events: ReadonlyArray<ModelEvent>): ReadonlyArray<ModelEvent> {
-    return this.spoke && !events.some(movesLine) ? events : events.flatMap((event) => this.one(event))
+    return this.spoke && !events.some(changesHoldBack) ? events : events.flatMap((event) => this.one(event))
   }
 
   private one(event: ModelEvent): ReadonlyArray<ModelEvent> {
@@ -79,5 +79,5 @@ class Line {
 }
 
 /** Whether an event may begin or end the hold-back: after any other event `pass` returns all events at once. */
-const movesLine = ({ _tag }: ModelEvent): boolean =>
+const changesHoldBack = ({ _tag }: ModelEvent): boolean =>
   _tag === "Retracted" || _tag === "Start" || _tag === "Finish"
