@@ -42,7 +42,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("F116: D11 is 50 by default: a model that never stops calling is stopped (rows 79, 175)", () =>
+    it.effect("F116: is 50 by default: a model that never stops calling tools is stopped (rows 79, 175)", () =>
       Effect.gen(function* () {
         const { exit, requests } = yield* limited(
           range(60).map((n) => ScriptedProvider.toolCall("echo", { n })),

@@ -121,7 +121,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("F074: T24 calls are run although the answer says it stopped (row 73)", () =>
+  it.effect("F074: runs the calls of an answer whose stop reason names none (row 73)", () =>
     Effect.gen(function* () {
       const { events } = yield* play(
         [ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("stop")), done],

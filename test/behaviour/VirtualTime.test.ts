@@ -26,7 +26,7 @@ describe("Virtual time", () => {
       return run
     })
 
-    it.effect("F086: T156 is 30 seconds by default, and then the run goes on (rows 156, 262)", () =>
+    it.effect("F086: is 30 seconds by default, after which the run continues (rows 156, 262)", () =>
       Effect.gen(function* () {
         const run = yield* timed({})
         yield* TestClock.adjust(29_999)
@@ -193,7 +193,7 @@ describe("Virtual time", () => {
         max: 3_600_000
       })
 
-    it.effect("F118: D10 cuts a provider that says nothing more, and keeps what it said (row 169)", () =>
+    it.effect("F118: cuts a provider that sends nothing more, and keeps the text that it sent (row 169)", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const stalled = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.run(began.open), Step.never)
