@@ -42,15 +42,17 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("F116: is 50 by default: a model that never stops calling tools is stopped (rows 79, 175)", () =>
-      Effect.gen(function* () {
-        const { exit, requests } = yield* limited(
-          range(60).map((n) => ScriptedProvider.toolCall("echo", { n })),
-          {}
-        )
-        assert.strictEqual(requests.length, 50)
-        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTurns", value: 50, max: 50 })
-      })
+    it.effect(
+      "F116: is 50 by default: a model that never stops calling tools is stopped (rows 79, 175)",
+      () =>
+        Effect.gen(function* () {
+          const { exit, requests } = yield* limited(
+            range(60).map((n) => ScriptedProvider.toolCall("echo", { n })),
+            {}
+          )
+          assert.strictEqual(requests.length, 50)
+          assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTurns", value: 50, max: 50 })
+        })
     )
 
     it.effect("Infinity is none", () =>

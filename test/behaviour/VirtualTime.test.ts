@@ -193,23 +193,30 @@ describe("Virtual time", () => {
         max: 3_600_000
       })
 
-    it.effect("F118: cuts a provider that sends nothing more, and keeps the text that it sent (row 169)", () =>
-      Effect.gen(function* () {
-        const began = yield* Latch.make(false)
-        const stalled = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.run(began.open), Step.never)
-        const run = yield* Effect.forkChild(play([stalled], { options: hour }))
-        yield* began.await
-        yield* TestClock.adjust(3_599_999)
-        assert.isTrue(yield* goesOn(run))
-        yield* TestClock.adjust(1)
-        const { events, exit, view } = yield* Fiber.join(run)
-        expired(exit)
-        assert.deepStrictEqual(texts(view.messages), ["hi", "Hel"])
-        assert.deepInclude(view.messages[1], { stopReason: "aborted" })
-        assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
-        assert.notInclude(tags(events), "RunCancelled")
-        assert.deepStrictEqual(Invariants.broken(events), [])
-      })
+    it.effect(
+      "F118: cuts a provider that sends nothing more, and keeps the text that it sent (row 169)",
+      () =>
+        Effect.gen(function* () {
+          const began = yield* Latch.make(false)
+          const stalled = ScriptedProvider.turn(
+            Step.start,
+            Step.text("Hel"),
+            Step.run(began.open),
+            Step.never
+          )
+          const run = yield* Effect.forkChild(play([stalled], { options: hour }))
+          yield* began.await
+          yield* TestClock.adjust(3_599_999)
+          assert.isTrue(yield* goesOn(run))
+          yield* TestClock.adjust(1)
+          const { events, exit, view } = yield* Fiber.join(run)
+          expired(exit)
+          assert.deepStrictEqual(texts(view.messages), ["hi", "Hel"])
+          assert.deepInclude(view.messages[1], { stopReason: "aborted" })
+          assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
+          assert.notInclude(tags(events), "RunCancelled")
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        })
     )
 
     it.effect("cuts a tool, an approval, a pause and a hook alike (rows 169, 220)", () =>
