@@ -43,6 +43,7 @@ const isHeld = ({ control }: Run): boolean => control.paused !== undefined && !c
 /** A pause that arrives while subscribers receive `RunResumed` holds the run again. */
 const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
   while (isHeld(run)) {
+    run.control.isShownPaused = true
     run.emit({ _tag: "RunPaused", ...run.control.paused })
     yield* run.mailbox.delivered
     while (isHeld(run)) yield* run.control.runnable

@@ -215,7 +215,9 @@ export class Mailbox {
         const isDelta = event._tag === "MessageDelta" || event._tag === "PartialValue"
         this.observe([event], isDelta)
         if (subscriptions !== undefined)
-          for (const subscriber of subscriptions.subscribers) yield* this.deliver(subscriber, event)
+          // One of them may unsubscribe another.
+          for (const subscriber of subscriptions.subscribers)
+            if (subscriptions.subscribers.includes(subscriber)) yield* this.deliver(subscriber, event)
         if (this.outer === undefined) reader?.add([event])
         else this.outer.send([event], isDelta)
         this.undelivered.shift()

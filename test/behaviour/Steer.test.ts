@@ -4,7 +4,7 @@ import { Agent, type AgentEvent, Hook, Message, Tool, Transcript } from "effect-
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as Invariants from "./invariants.ts"
-import { agent, deaf, gated, ofTag, outcomes, say, settle, texts } from "./play.ts"
+import { agent, deaf, gated, ofTag, outcomes, say, settle, tags, texts } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const calls = (...names: ReadonlyArray<string>) =>
@@ -123,6 +123,24 @@ describe("a steering message that interrupts", () => {
         assert.deepStrictEqual(texts(newMessages).slice(-2), ["other", "done"])
         assert.deepStrictEqual(Invariants.broken(script.events), [])
       })
+  )
+
+  it.effect("publishes the end of a pause that ends while the interrupted turn does", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([calls("quick"), done], { tools: [say("quick")] })
+      yield* script.agent.hooks.register(
+        Hook.afterModel(({ turn }) => (turn === 1 ? script.agent.pause("wait") : Effect.void))
+      )
+      yield* script.agent.subscribe(({ _tag, turn }) =>
+        _tag === "TurnEnd" && turn === 1 ? Effect.ignore(script.agent.resume("go")) : Effect.void
+      )
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* settle()
+      yield* script.agent.steer("other", interrupting)
+      yield* Fiber.join(run)
+      const pauses = tags(script.events).filter((tag) => tag === "RunPaused" || tag === "RunResumed")
+      assert.deepStrictEqual(pauses, ["RunPaused", "RunResumed"])
+    })
   )
 
   it.effect("is no obstacle to a cancel in the next turn", () =>

@@ -48,6 +48,31 @@ const stuckAt = Effect.fnUntraced(function* (tag: AgentEvent.AgentEvent["_tag"],
   return { began, heard, listener, interrupted: () => interrupted }
 })
 
+describe("a subscriber whose scope has closed", () => {
+  it.effect("receives nothing more, not even the event at which another subscriber closed it", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([call("a"), done], { tools: [say("a")] })
+      const scope = yield* Scope.make()
+      const heard: Array<string> = []
+      let isClosed = false
+      yield* script.agent.subscribe(({ _tag }) =>
+        _tag !== "ToolInvoked"
+          ? Effect.void
+          : Effect.andThen(
+              Scope.close(scope, Exit.void),
+              Effect.sync(() => void (isClosed = true))
+            )
+      )
+      yield* script.agent
+        .subscribe(({ _tag }) => Effect.sync(() => isClosed && heard.push(_tag)))
+        .pipe(Scope.provide(scope))
+      yield* script.agent.prompt("hi")
+      assert.isTrue(isClosed)
+      assert.deepStrictEqual(heard, [])
+    })
+  )
+})
+
 describe("a subscriber that does nothing", () => {
   /** A tool that shows more than a reader takes, beside a quick one, for a reader that takes nothing until it is let go. */
   const played = Effect.fnUntraced(function* (isSubscribed: boolean) {
