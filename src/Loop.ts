@@ -21,7 +21,7 @@ import type { OpenTurn } from "./internal/openTurn.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import { type Prompted, readRun, type RetryOptions, type RunIdOptions } from "./internal/options.ts"
 import { Queues } from "./internal/queues.ts"
-import type { Task } from "./internal/task.ts"
+import type { RunSpec } from "./internal/runSpec.ts"
 import * as Waiting from "./internal/waiting.ts"
 import type * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
@@ -216,8 +216,8 @@ const continueFrom = (
   const { messages, open } = history
   if (open !== undefined) {
     return streamOf(options, (now, read) =>
-      Result.map(fresh(Result.succeed([]), { messages }, read, now), (task) => ({
-        ...task,
+      Result.map(fresh(Result.succeed([]), { messages }, read, now), (spec) => ({
+        ...spec,
         continued: true,
         open
       }))
@@ -232,8 +232,8 @@ const continueFrom = (
   return streamOf(options, (now, read) =>
     Result.map(
       fresh(Result.succeed(Continuation.missingResults(messages, now)), history, read, now),
-      (task) => ({
-        ...task,
+      (spec) => ({
+        ...spec,
         continued: true
       })
     )
@@ -283,12 +283,12 @@ const withOptions = <O, A, E, R>(
 
 const streamOf = (
   options: Options<unknown>,
-  task: (now: number, read: Prompted<RunOptions>) => Reading<Task>
-) => Execution.stream((reader) => withOptions(options, (read) => begin((now) => task(now, read), reader)))
+  spec: (now: number, read: Prompted<RunOptions>) => Reading<RunSpec>
+) => Execution.stream((reader) => withOptions(options, (read) => begin((now) => spec(now, read), reader)))
 
-const begin = (task: (now: number) => Reading<Task>, reader?: Reader) =>
+const begin = (spec: (now: number) => Reading<RunSpec>, reader?: Reader) =>
   Effect.gen(function* () {
-    const made = yield* Effect.fromResult(task(yield* Clock.currentTimeMillis))
+    const made = yield* Effect.fromResult(spec(yield* Clock.currentTimeMillis))
     return yield* Execution.start(made, { reader })
   })
 
@@ -297,7 +297,7 @@ const fresh = (
   history: History,
   { options, retry, runId, typed }: Prompted<RunOptions>,
   now: number
-): Reading<Task> =>
+): Reading<RunSpec> =>
   Result.gen(function* () {
     const messages = yield* Input.messages(history.messages)
     return {

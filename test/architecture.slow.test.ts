@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|consent|team|compact|compactions|journal|mailbox|reader|task|run|limits|gate|guards|pending|queues|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|turn|ending|execution|loop|output|options|eventsOnly|spans|telemetry))\.ts$/
+    /^((Loop)|internal\/(background|backgroundTool|waiting|requests|consent|team|compact|compactions|journal|mailbox|reader|runSpec|run|limits|gate|guards|pending|queues|request|recovery|partials|reply|modelCall|toolOutcome|batch|toolCall|turn|ending|execution|loop|output|options|eventsOnly|spans|telemetry))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.

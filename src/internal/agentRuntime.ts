@@ -30,12 +30,12 @@ import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
 import { AgentBusy, AgentClosed, NotPaused } from "./errors.ts"
-import type { Task } from "./task.ts"
+import type { RunSpec } from "./runSpec.ts"
 import type { Team } from "./team.ts"
 
-type Starting<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
+type Starting<E> = Effect.Effect<Execution.RunHandle, AgentBusy | AgentClosed | E>
 
-/** Makes the task of a run that begins at `now`, in milliseconds since the epoch. */
+/** Makes the specification of a run that begins at `now`, in milliseconds since the epoch. */
 export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
 
 /** The options of a run that asks the model nothing. */
@@ -46,7 +46,7 @@ const ofNothing: Prompted<{}> = {
 }
 
 /** The parts of an agent that do not come from its options. */
-interface Surroundings {
+interface AgentParts {
   readonly journal: Journal | undefined
   readonly team: Team
   /** The run whose tool call the agent works for. Default: none. */
@@ -100,7 +100,7 @@ export class AgentRuntime {
   constructor(
     state: State.AgentState,
     modes: Partial<Record<QueueName, QueueMode>>,
-    { journal, parent, preserveHistory, scope, team }: Surroundings,
+    { journal, parent, preserveHistory, scope, team }: AgentParts,
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
     this.current = state
@@ -188,7 +188,7 @@ export class AgentRuntime {
   }
 
   /** Starts a run that compacts the conversation and takes no turn. */
-  compact(byHand: ByHand): Effect.Effect<Execution.Started, AgentBusy | AgentClosed> {
+  compact(byHand: ByHand): Effect.Effect<Execution.RunHandle, AgentBusy | AgentClosed> {
     return this.begin(
       () => Result.succeed({ prompts: [], continued: true, pollFirst: false, byHand }),
       ofNothing
@@ -199,7 +199,7 @@ export class AgentRuntime {
     begin: Begin,
     { options: patch, retry, typed: { output } }: Prompted<Partial<Options.RunOptions>>,
     reader: Reader | undefined
-  ): Effect.Effect<Execution.Started> {
+  ): Effect.Effect<Execution.RunHandle> {
     const ended = Latch.makeUnsafe(false)
     this.ended = ended
     this.changes = undefined
@@ -347,9 +347,9 @@ export class AgentRuntime {
 
 // ───────────────────────── The start of a run that continues
 
-/** The members of a task that say how its run begins. */
+/** The members of a `RunSpec` that say how its run begins. */
 export type Begin = Pick<
-  Task,
+  RunSpec,
   "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand" | "open" | "runId" | "interrupted"
 >
 

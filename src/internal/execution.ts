@@ -17,10 +17,10 @@ import { execute } from "./loop.ts"
 import { Run, type Services, type Surroundings } from "./run.ts"
 import type { RunFailed, RunResult } from "../Run.ts"
 import * as Spans from "./spans.ts"
-import type { Task } from "./task.ts"
+import type { RunSpec } from "./runSpec.ts"
 
 /** A run in its fiber. */
-export interface Started {
+export interface RunHandle {
   readonly run: Run
   readonly fiber: Fiber.Fiber<RunResult, RunFailed>
 }
@@ -30,18 +30,18 @@ export interface Started {
  * Calls `onRun` before the first event, and runs `rest` after the last one.
  */
 export const start = (
-  task: Task,
+  spec: RunSpec,
   audience: Surroundings,
   onRun: (run: Run) => void = () => {},
   rest: Effect.Effect<void> = Effect.void
-): Effect.Effect<Started, never, Services> =>
+): Effect.Effect<RunHandle, never, Services> =>
   Effect.contextWith((context: Context.Context<Services>) => {
-    const run = new Run(task, audience, context)
+    const run = new Run(spec, audience, context)
     onRun(run)
     return Spans.run(
       run,
-      task.prompts,
-      Effect.ensuring(run.control.fibers.including(execute(run, task)), rest)
+      spec.prompts,
+      Effect.ensuring(run.control.fibers.including(execute(run, spec)), rest)
     ).pipe(
       Effect.onExit((exit) =>
         Effect.sync(() => {
@@ -83,7 +83,7 @@ export interface StartedRun<out O = {}> {
  * handle.
  */
 export const handle = Effect.fnUntraced(function* <O, E, R>(
-  start: (reader: Reader) => Effect.Effect<Started, E, R>,
+  start: (reader: Reader) => Effect.Effect<RunHandle, E, R>,
   finish: (result: RunResult) => Effect.Effect<RunResult & O, RunFailed>
 ): Effect.fn.Return<StartedRun<O>, E, R> {
   const recording = new Recording()
@@ -115,12 +115,12 @@ export const handle = Effect.fnUntraced(function* <O, E, R>(
 })
 
 /** Stops a run and waits for its end. */
-export const stopAndWait = ({ fiber, run }: Started, reason: string): Effect.Effect<void> =>
+export const stopAndWait = ({ fiber, run }: RunHandle, reason: string): Effect.Effect<void> =>
   Effect.andThen(run.control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
 
 /** Starts a run and waits for its result. Interrupting the wait cancels the run with the reason. */
 export const join = <E, R>(
-  start: Effect.Effect<Started, E, R>,
+  start: Effect.Effect<RunHandle, E, R>,
   reason: () => string = () => "interrupted"
 ): Effect.Effect<RunResult, RunFailed | E, R> =>
   Effect.uninterruptibleMask((restore) =>
@@ -134,7 +134,7 @@ const readAhead = 64
 
 /** Starts a run and streams its events. Leaving the stream cancels the run. `start` gets the reader of the run. */
 export const stream = <E, R>(
-  start: (reader: Reader) => Effect.Effect<Started, E, R>
+  start: (reader: Reader) => Effect.Effect<RunHandle, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>
   opened((scope) =>
     Effect.uninterruptible(

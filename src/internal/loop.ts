@@ -18,26 +18,26 @@ import type { RunOptions } from "../RunOptions.ts"
 import { Outer, type Run } from "./run.ts"
 import type { RunFailed, RunResult } from "../Run.ts"
 import * as Request from "./request.ts"
-import type { Task } from "./task.ts"
+import type { RunSpec } from "./runSpec.ts"
 import * as ToolCall from "./toolCall.ts"
 import * as Turn from "./turn.ts"
 
 /** One run from start to end. Its fiber can be interrupted only while it waits for foreign work. */
 export const execute = Effect.fnUntraced(function* (
   run: Run,
-  task: Task
+  spec: RunSpec
 ): Effect.fn.Return<RunResult, RunFailed> {
   // These fibers are children of the fiber of the run, so that they end with it.
   for (const service of [run.mailbox.serve, run.mailbox.announceQueues]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
   run.queues.takeChange()
-  if (task.interrupted === undefined) begin(run, task)
-  else for (const { call, output, turn } of task.interrupted.calls) Limits.recordCall(run, call, output, turn)
+  if (spec.interrupted === undefined) begin(run, spec)
+  else for (const { call, output, turn } of spec.interrupted.calls) Limits.recordCall(run, call, output, turn)
   yield* run.mailbox.delivered
   const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
-    Effect.andThen(beforeExecution(run, task), work(run, task, deadline)).pipe(
+    Effect.andThen(beforeExecution(run, spec), work(run, spec, deadline)).pipe(
       Effect.provideService(Outer, run)
     )
   )
@@ -48,7 +48,7 @@ export const execute = Effect.fnUntraced(function* (
   return yield* Ending.finish(run, Pending.restore(run), exit)
 })
 
-const begin = (run: Run, { continued, open, prompts }: Task): void =>
+const begin = (run: Run, { continued, open, prompts }: RunSpec): void =>
   run.emit({
     _tag: "RunStart",
     v: version,
@@ -59,40 +59,40 @@ const begin = (run: Run, { continued, open, prompts }: Task): void =>
     ...(open === undefined ? {} : { resumes: open.runId })
   })
 
-const beforeExecution = (run: Run, task: Task): Effect.Effect<void, FailureReason> =>
+const beforeExecution = (run: Run, spec: RunSpec): Effect.Effect<void, FailureReason> =>
   run.ask(
     "beforeExecution",
-    () => ({ ...run.baseInput, options: run.options, prompts: task.prompts }),
+    () => ({ ...run.baseInput, options: run.options, prompts: spec.prompts }),
     ({ modified }) => {
       run.change(modified, undefined)
       return "next"
     }
   )
 
-const work = (run: Run, task: Task, deadline: Limits.Deadline): Effect.Effect<RunStatus, FailureReason> =>
-  task.byHand === undefined
-    ? turns(run, task, deadline)
-    : Effect.as(Compact.byHand(run, task.byHand), "completed")
+const work = (run: Run, spec: RunSpec, deadline: Limits.Deadline): Effect.Effect<RunStatus, FailureReason> =>
+  spec.byHand === undefined
+    ? turns(run, spec, deadline)
+    : Effect.as(Compact.byHand(run, spec.byHand), "completed")
 
 /** Takes turns until the run ends, and returns the status. */
 const turns = Effect.fnUntraced(function* (
   run: Run,
-  task: Task,
+  spec: RunSpec,
   deadline: Limits.Deadline
 ): Effect.fn.Return<RunStatus, FailureReason> {
   const takeChanges = Effect.suspend(() => {
-    const changes = task.nextTurn()
+    const changes = spec.nextTurn()
     run.change(changes?.options, changes?.messages, changes?.unset)
     return deadline.set
   })
   yield* deadline.set
-  if (task.background !== undefined && task.background.length > 0) {
+  if (spec.background !== undefined && spec.background.length > 0) {
     yield* Request.offer(run)
-    for (const left of task.background)
-      yield* ToolCall.continueInBackground(run, left, task.interrupted !== undefined)
+    for (const left of spec.background)
+      yield* ToolCall.continueInBackground(run, left, spec.interrupted !== undefined)
   }
   for (let isFirst = true; ; isFirst = false) {
-    const begun = isFirst ? task.interrupted?.open : undefined
+    const begun = isFirst ? spec.interrupted?.open : undefined
     // A turn that a crash interrupted is not held by the gate: its calls must get their results even if no other turn may begin.
     if (begun === undefined) {
       yield* Gate.open(run)
@@ -101,8 +101,8 @@ const turns = Effect.fnUntraced(function* (
       yield* Gate.beforeTurn(run)
       yield* takeChanges
     }
-    const open = isFirst ? task.open : undefined
-    const prepare = Pending.deliver(run, isFirst && task.pollFirst)
+    const open = isFirst ? spec.open : undefined
+    const prepare = Pending.deliver(run, isFirst && spec.pollFirst)
     const turn = yield* run.control.takeTurn(
       open === undefined ? retrying(run, Turn.run(run, prepare)) : Turn.resume(run, open, begun)
     )

@@ -31,7 +31,7 @@ import { Guard, Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import * as Options from "../RunOptions.ts"
 import * as Recovery from "./recovery.ts"
-import type { Task } from "./task.ts"
+import type { RunSpec } from "./runSpec.ts"
 import { Team } from "./team.ts"
 import * as Tool from "../Tool.ts"
 import { findTool } from "./toolRun.ts"
@@ -51,7 +51,7 @@ export interface Surroundings extends Audience {
   readonly parent?: Run | undefined
 }
 
-const soloOf = ({ options }: Task, context: Context.Context<Services>): Team =>
+const soloOf = ({ options }: RunSpec, context: Context.Context<Services>): Team =>
   Team.of(options, Context.get(context, ToolRegistry), Context.get(context, HookManager))
 
 export class Run {
@@ -115,35 +115,35 @@ export class Run {
   readonly repetition = new Limits.Repetition()
   private isCancelAnnounced = false
 
-  constructor(task: Task, audience: Surroundings, context: Context.Context<Services>) {
-    this.id = task.runId ?? makeRunId()
+  constructor(spec: RunSpec, audience: Surroundings, context: Context.Context<Services>) {
+    this.id = spec.runId ?? makeRunId()
     this.clock = Context.get(context, Clock.Clock)
     this.provider = Context.get(context, Provider)
     this.toolsAround = Context.get(context, ToolRegistry)
-    this.team = task.team ?? soloOf(task, context)
+    this.team = spec.team ?? soloOf(spec, context)
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
     this.resultLimit = Context.get(context, ResultLimit)
     this.guard = Context.get(context, Guard)
     this.hooks = new RunHooks(this)
     this.parent = audience.parent
-    this.waiting = new Waiting(task, Context.get(context, Outer), context, this.parent)
-    this.queues = task.queues
+    this.waiting = new Waiting(spec, Context.get(context, Outer), context, this.parent)
+    this.queues = spec.queues
     const callers = callersOf(Context.getOption(context, Tool.ToolContext))
     this.mailbox = new Mailbox(this, callers, audience, this.parent?.mailbox)
     this.emit = this.mailbox.emit
     this.journal = audience.journal
     this.parent?.control.enter(this.control, this.mailbox.path?.at(-1)?.toolCallId)
-    this.compactions = task.compactions
-    this.output = task.output
-    this.retry = task.retry
-    this.options = task.options
+    this.compactions = spec.compactions
+    this.output = spec.output
+    this.retry = spec.retry
+    this.options = spec.options
     const outer = Context.get(context, Outer)
-    this.spent = new Limits.Spending(task.options.limits, outer?.spent, this.parent?.spent)
+    this.spent = new Limits.Spending(spec.options.limits, outer?.spent, this.parent?.spent)
     this.asked = { ...this.requestParts, tools: [] }
-    this.messages = task.messages
-    this.pending = { messages: task.prompts, from: task.promptsFrom }
-    if (task.interrupted !== undefined) this.restore(task.interrupted)
+    this.messages = spec.messages
+    this.pending = { messages: spec.prompts, from: spec.promptsFrom }
+    if (spec.interrupted !== undefined) this.restore(spec.interrupted)
   }
 
   /** Continues from where an interrupted run stopped. */

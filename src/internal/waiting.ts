@@ -26,7 +26,7 @@ import type {
 } from "./openTurn.ts"
 import { Requests } from "./requests.ts"
 import type { RecordedEvent } from "../Session.ts"
-import type { Task } from "./task.ts"
+import type { RunSpec } from "./runSpec.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
@@ -58,7 +58,7 @@ export class Waiting {
 
   /** `parent`: the outer run, if this one belongs to a call of it that can wait. */
   constructor(
-    task: Task,
+    spec: RunSpec,
     outer: OuterRun | undefined,
     context: Context.Context<never>,
     parent: OuterRun | undefined
@@ -68,12 +68,12 @@ export class Waiting {
     this.clock = Context.get(context, Clock.Clock)
     this.policy = Context.get(context, Approval.Approval)
     this.isInner = outer !== undefined && parent?.waiting.isResumable !== true
-    this.isResumable = !this.isInner && task.inner !== undefined
-    this.inner = task.inner ?? new Map()
-    this.requests = outer === undefined ? task.requests : outer.waiting.requests
-    const { countedMs, durationMs } = task.interrupted ?? {}
+    this.isResumable = !this.isInner && spec.inner !== undefined
+    this.inner = spec.inner ?? new Map()
+    this.requests = outer === undefined ? spec.requests : outer.waiting.requests
+    const { countedMs, durationMs } = spec.interrupted ?? {}
     this.stopwatch = new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call), durationMs, countedMs)
-    this.turn = task.open
+    this.turn = spec.open
   }
 
   /** Whether a person can answer. A run that a tool started cannot defer if the run around it could not resume it. */

@@ -12,7 +12,7 @@ import type { RunOptions } from "../RunOptions.ts"
 import type { Team } from "./team.ts"
 
 /** The start of a run, and the changes to it between turns. */
-export interface Task {
+export interface RunSpec {
   /** The id of the run. Default: a new one. */
   readonly runId?: string | undefined
   readonly prompts: ReadonlyArray<Message>
