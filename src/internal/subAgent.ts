@@ -303,7 +303,7 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   return yield* answerOf(name, result, asked.typed.output?.accepted?.json)
 })
 
-/** Makes the task of a run that continues. If its process ended before it had a message, it gets its prompt again. */
+/** Makes the `RunSpec` of a run that continues. If its process ended before it had a message, it gets its prompt again. */
 const continuing = (runtime: AgentRuntime, input: Message.Input) => (now: number) =>
   Result.flatMap(runtime.continuation(now), (begin) => {
     const { interrupted } = begin

@@ -278,8 +278,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "use no time limit: not of the tool, the run, or a run around it",
     without: "requests are those of the outermost agent",
     file: "src/internal/waiting.ts",
-    from: "outer === undefined ? task.requests : outer.waiting.requests",
-    to: "task.requests",
+    from: "outer === undefined ? spec.requests : outer.waiting.requests",
+    to: "spec.requests",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
