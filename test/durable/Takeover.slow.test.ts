@@ -206,7 +206,7 @@ describe.skipIf(!Postgres.isInstalled)("taking over", () => {
   const scope = Scope.makeUnsafe()
   beforeAll(async () => {
     const bundle = Effect.flatMap(Bundled.folder("takeover"), (home) =>
-      Bundled.make("../durable/agentWorker.ts", home)
+      Bundled.make("../../test/durable/agentWorker.ts", home)
     )
     script = await Effect.runPromise(Scope.provide(bundle, scope))
   }, 60_000)
