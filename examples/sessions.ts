@@ -21,7 +21,7 @@ const program = Effect.gen(function* () {
   console.log(view.messages.map(({ role }) => role).join(" "))
 })
 
-// A file for each session. For SQLite: `SqlSessionStore.layer()` over `NodeSqlite.layer({ filename: "app.db" })` of `effect-agent/sql`;
+// A file for each session. For SQLite: `SqlSessionStore.layer()` over `layer({ filename: "app.db" })` of `effect-agent/node/NodeSqlite`;
 // for PostgreSQL over `PgClient.layer({ url })` of `@effect/sql-pg`.
 const directory = await Effect.runPromise(
   Effect.provide(

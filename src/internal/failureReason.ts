@@ -7,18 +7,13 @@ import * as Schema from "effect/Schema"
 import { InvalidContinuation } from "./continuation.ts"
 import * as FailureText from "./failureText.ts"
 import { InvalidInput } from "./invalidInput.ts"
-import { table } from "./limitTable.ts"
+import { bounds, renamed, table } from "./limitTable.ts"
 import { ProviderError } from "../ProviderError.ts"
 import { AgentBusy, AgentClosed, SessionError, TaggedError } from "./errors.ts"
 import { Usage } from "../Usage.ts"
 
-type Renamed = {
-  readonly [N in keyof typeof table]: (typeof table)[N] extends { readonly formerly: string } ? N : never
-}[keyof typeof table]
-
 /** Decodes the name that a limit had in version 0.1.0 to its name now. */
-const former = <const Name extends Renamed>(name: Name) =>
-  Schema.Literal(table[name].formerly).transform(name)
+const former = (name: (typeof renamed)[number]) => Schema.Literal(table[name].formerly).transform(name)
 
 /**
  * The name of a bound of a run: that of its member in `limits` of `RunOptions`.
@@ -38,22 +33,7 @@ const former = <const Name extends Renamed>(name: Name) =>
  * @category models
  * @since 0.1.0
  */
-export const LimitName = Schema.Union([
-  Schema.Literals([
-    "maxTurns",
-    "executionTime",
-    "maxContextSize",
-    "maxTotalTokens",
-    "maxCost",
-    "maxToolCalls",
-    "maxIdenticalToolCalls"
-  ]),
-  former("maxContextSize"),
-  former("maxTotalTokens"),
-  former("maxCost"),
-  former("maxToolCalls"),
-  former("maxIdenticalToolCalls")
-])
+export const LimitName = Schema.Union([Schema.Literals(bounds), ...renamed.map(former)])
 export type LimitName = typeof LimitName.Type
 
 /**

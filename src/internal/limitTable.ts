@@ -2,6 +2,7 @@
  * The limits of a run: one row for each member of `RunOptions.limits`, which the loop, the server, the program and the names of
  * `LimitExceeded` read. A member without a row does not compile.
  */
+import * as Struct from "effect/Struct"
 import type { Limits } from "../RunOptions.ts"
 
 /** The rules for one member. */
@@ -42,3 +43,17 @@ export const table = {
   },
   maxToolRetries: { initial: 1, unit: "retries", narrows: "smaller" }
 } as const satisfies { readonly [Name in keyof Limits]-?: Row }
+
+type NameOf<Of extends Row> = {
+  readonly [Name in keyof typeof table]: (typeof table)[Name] extends Of ? Name : never
+}[keyof typeof table]
+
+/** The name of a limit that fails a run. */
+type Bound = NameOf<Row & { readonly counts: string }>
+
+/** The name of a limit that had another one in version 0.1.0. */
+type Renamed = NameOf<Row & { readonly formerly: string }>
+
+const names = Struct.keys(table)
+export const bounds = names.filter((name): name is Bound => "counts" in table[name])
+export const renamed = names.filter((name): name is Renamed => "formerly" in table[name])

@@ -22,7 +22,7 @@ import * as Ranking from "./internal/Ranking.ts"
 export interface Options {
   /** The number of tools whose schemas a request may have without a search. Default 40. */
   readonly threshold?: number
-  /** The names of tools whose schemas each request has. Default: none. */
+  /** The names of tools whose schemas each request has, beside `read_artifact`, which large results name. Default: none. */
   readonly always?: ReadonlyArray<string>
   /** The number of tools that one search loads at most. Default 5. */
   readonly limit?: number
@@ -98,7 +98,7 @@ const maxNames = 4_000
 export const layer = (options: Options = {}): Layer.Layer<never> =>
   Layer.sync(Selection, () => {
     const { always = [], limit = 5, threshold = 40, vendor = true } = options
-    const kept = new Set(always)
+    const kept = new Set(["read_artifact", ...always])
     const isKept = ({ name }: ToolDefinition) => kept.has(name)
     // One tool for all turns: providers keep what they encode by definition.
     const toolFor = memoize((definitions: ReadonlyArray<ToolDefinition>) =>

@@ -41,6 +41,16 @@ describe("tool search", () => {
     })
   )
 
+  it.effect("keeps the tool that reads the rest of large results", () =>
+    Effect.gen(function* () {
+      const { requests } = yield* play([done], {
+        tools: [...many, say("read_artifact")],
+        layer: ToolSearch.layer({ always: ["filler_7"] })
+      })
+      assert.deepStrictEqual(namesOf(requests), [["tool_search", "filler_7", "read_artifact"]])
+    })
+  )
+
   it.effect("loads the schemas of what it finds, at the end, for the rest of the conversation", () =>
     Effect.gen(function* () {
       const script = [
