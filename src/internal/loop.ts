@@ -178,6 +178,9 @@ const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
   if (toolsContinue || run.pending.messages.length > 0) return undefined
   yield* Pending.takeFollowUps(run)
+  // Steering may have come while a hook worked.
+  if (run.pending.messages.length === 0 && run.queues.queued.steering.length > 0)
+    run.addPending("steering", run.queues.drain("steering"))
   if (run.pending.messages.length > 0) return undefined
   if (run.background !== undefined && isExpected(run, turn) && (yield* awaitNews(run))) return undefined
   return yield* naturalEnd(run, turn)

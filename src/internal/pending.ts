@@ -41,13 +41,9 @@ export const takeSteering = (run: Run, phase: Hook.SteeringPhase) =>
 export const takeFollowUps = (run: Run) => take(run, "followUp", () => ({ ...run.baseInput, turn: run.turn }))
 
 /** If a hook fails, the messages of earlier hooks are kept. */
-const take = Effect.fnUntraced(function* <Q extends QueueName>(
-  run: Run,
-  queue: Q,
-  input: () => Hook.Input<Q>
-): Effect.fn.Return<void, FailureReason> {
-  yield* run.ask(queue, input, (messages) => run.addPending(queue, messages))
-  run.addPending(queue, run.queues.drain(queue))
+const take = Effect.fnUntraced(function* <Q extends QueueName>(run: Run, to: Q, input: () => Hook.Input<Q>) {
+  yield* run.ask(to, input, (messages) => run.addPending(to, messages))
+  run.addPending(to, run.queues.drain(to))
 })
 
 /** Puts messages that were not added back into their queue, and returns them. */

@@ -282,6 +282,23 @@ describe("a steering message that interrupts", () => {
     })
   )
 
+  it.effect("is answered in the run where it comes while a followUp hook works", () =>
+    Effect.gen(function* () {
+      const began = yield* Latch.make(false)
+      const go = yield* Latch.make(false)
+      const waiting = Hook.followUp(({ turn }) =>
+        turn === 1 ? Effect.as(Effect.andThen(began.open, go.await), []) : Effect.succeed([])
+      )
+      const script = yield* agent([done, done], { hooks: [waiting] })
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* script.agent.steer("now", interrupting)
+      yield* go.open
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(texts(newMessages), ["hi", "done", "now", "done"])
+    })
+  )
+
   it.effect("waits for the next run of an idle agent", () =>
     Effect.gen(function* () {
       const script = yield* agent([done])
