@@ -95,7 +95,8 @@ const peerOf = (entry) => (entry in peersOfOne ? peersOfOne[entry] : peers[entry
 
 /** Every entry can be imported as it is. An entry that needs an optional peer fails, and names the peer. */
 const checkImports = () => {
-  const entries = publicModules.map(subpathOf)
+  const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/effect-agent/package.json"), "utf8"))
+  const entries = publicModules.map(subpathOf).filter((entry) => entry in exports || "./*" in exports)
   const lines = entries.map((entry) => {
     const peer = peerOf(entry)
     const line = `await import(${JSON.stringify(join("effect-agent", entry))})`

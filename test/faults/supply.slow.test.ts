@@ -4,6 +4,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll } from "vitest"
 import * as Program from "../cli/program.ts"
+import { publicModules, subpathOf } from "../../scripts/publicModules.ts"
 import * as Published from "./published.ts"
 
 const { repo } = Published
@@ -53,9 +54,7 @@ describe("what is published", { timeout: 120_000 }, () => {
       expected.toSorted()
     )
     const code = files().filter(isCode)
-    const entries = Object.values<{ default?: string }>(manifest.exports).flatMap(
-      ({ default: file }) => file ?? []
-    )
+    const entries = publicModules.map((module) => `./dist/${module}.js`)
     for (const entry of [...entries, manifest.bin["effect-agent"]])
       assert.include(code, entry.replace("./", ""))
     assert.isBelow(code.filter((file) => file.endsWith(".js")).length, sources.length)
@@ -131,9 +130,9 @@ describe("what is published", { timeout: 120_000 }, () => {
     const { code, stderr, stdout } = await Published.releaseCheck(made.tarball)
     assert.strictEqual(stderr, "")
     assert.strictEqual(code, 0)
-    const entries = Object.keys(manifest.exports).filter(
-      (entry) => !/^\.\/(?:node|durable-node|prices|package\.json|acp(?:$|\/AcpAgent))/.test(entry)
-    )
+    const entries = publicModules
+      .map(subpathOf)
+      .filter((entry) => !/^\.\/(?:node(?!\/NodeSqlite)|prices|acp(?:$|\/AcpAgent))/.test(entry))
     assert.isAbove(entries.length, 50)
     assert.match(stdout, /^aws4fetch@\S+, effect@\S+, effect-agent@\S+, re2js@\S+: 4 packages, /)
     assert.include(stdout, `: 4 packages, ${entries.length} entries, and the program runs\n`)
