@@ -19,6 +19,7 @@ import type * as Scope from "effect/Scope"
 import type { AgentEvent, ToolOutput } from "./AgentEvent.ts"
 import { TaggedError } from "./internal/errors.ts"
 import * as FailureText from "./internal/failureText.ts"
+import { detach } from "./internal/interruption.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
 import * as Params from "./internal/params.ts"
 import * as Output from "./internal/toolOutput.ts"
@@ -641,7 +642,7 @@ const execution = <Params, Success>(
     })
     return yield* Effect.onInterrupt(next, () => {
       controller.abort()
-      return Effect.forkDetach(reportDeaf(name, () => ended !== undefined))
+      return detach(reportDeaf(name, () => ended !== undefined))
     })
   })
 

@@ -102,7 +102,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F087",
     without: "a promise that goes on is not reported",
     file: "src/Tool.ts",
-    from: "Effect.forkDetach(reportDeaf(name, () => ended !== undefined))",
+    from: "detach(reportDeaf(name, () => ended !== undefined))",
     to: "Effect.void",
     test: abort
   },
