@@ -20,7 +20,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentRuntime|openAgent|subAgent))\.ts$/],
   // The parts that several edges share.
-  ["parts of edges", /^(http|media|ui|resilience|sql)\//],
+  ["parts of edges", /^(http|reply|media|ui|resilience|sql)\//],
   [
     "edges",
     /^(providers|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|steps|api|proxy)\//

@@ -14,6 +14,7 @@ import type { Question } from "../../src/providers/internal/question.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
+import { restorer } from "../../src/providers/internal/toolSchemas.ts"
 import { isReason, type Protocol } from "../../src/providers/Protocol.ts"
 import type { Chaos, Options } from "./Chaos.ts"
 import { Random } from "./Random.ts"
@@ -134,7 +135,11 @@ const tried = (language: Language, { schema, value }: Making.Made) => {
   const faults = [...rule(sent)]
   const names = namesIn(sent)
   for (const given of [value(), value()]) {
-    const reply = new ReplyWriter.ReplyWriter(protocol, { model, seed: "s", question })
+    const reply = new ReplyWriter.ReplyWriter(protocol, {
+      model,
+      seed: "s",
+      restore: restorer(question.tools)
+    })
     reply.openCall("c", "t").write(JSON.stringify(called(names, given)))
     reply.finish({ stopReason: "toolUse" })
     const params = JSON.parse(rawArguments(reply.take()))

@@ -19,7 +19,7 @@ import { type HostedTool, makeId, type Media, type Source, type StopReason } fro
 import { type ModelRequest, Provider } from "../Provider.ts"
 import { ProviderError, type Reason, Transport } from "../ProviderError.ts"
 import { make as usageOf, type Usage } from "../Usage.ts"
-import { ReplyWriter } from "./ReplyWriter.ts"
+import { ReplyWriter } from "../reply/ReplyWriter.ts"
 
 /**
  * A tool call of an answer.

@@ -14,9 +14,8 @@ import type { Frame } from "./Framing.ts"
 import * as Failure from "./internal/failure.ts"
 import type { Question } from "./internal/question.ts"
 import type { Endpoint } from "./internal/models/rule.ts"
-import type { Call, ReplyWriter } from "./ReplyWriter.ts"
+import type * as Reply from "../reply/ReplyWriter.ts"
 
-export type { Call } from "./ReplyWriter.ts"
 export type { Change, Changed, Prompt, Question } from "./internal/question.ts"
 
 /**
@@ -93,9 +92,20 @@ export interface Protocol {
   /** The data that marks the end of an answer (default: the protocol has none). */
   readonly sentinel?: "[DONE]"
   /** Makes the decoder of one answer, which writes its events to `reply`. */
-  readonly decoder: (call: Call, reply: ReplyWriter) => Decoder
+  readonly decoder: (call: Call, reply: Reply.ReplyWriter) => Decoder
   /** How the protocol counts the tokens of a request (default: it cannot). */
   readonly counting?: Counting
+}
+
+/**
+ * The call to which an answer belongs.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Call extends Reply.Call {
+  /** The request, for a protocol whose answers depend on it (default: unknown). */
+  readonly question?: Question
 }
 
 /**

@@ -35,13 +35,14 @@ import * as Head from "./internal/head.ts"
 import * as Json from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import type { Question } from "./internal/question.ts"
+import { restorer } from "./internal/toolSchemas.ts"
 import * as Reading from "./internal/reading.ts"
 import * as Refusal from "./internal/refusal.ts"
 import * as Secrets from "./internal/secrets.ts"
 import * as Silence from "./internal/silence.ts"
 import * as Models from "./Models.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "./Protocol.ts"
-import { ReplyWriter } from "./ReplyWriter.ts"
+import { ReplyWriter } from "../reply/ReplyWriter.ts"
 
 export type { Wire } from "./internal/answer.ts"
 export type { Timeouts } from "./internal/silence.ts"
@@ -197,7 +198,13 @@ interface Begun {
 
 const begin = ({ protocol }: Opened, question: Question): Begun => {
   const { adjusted, model } = question
-  const call = { model, seed: makeId().slice("msg_".length), adjusted, question }
+  const call = {
+    model,
+    seed: makeId().slice("msg_".length),
+    adjusted,
+    question,
+    restore: restorer(question.tools)
+  }
   const reply = new ReplyWriter(protocol, call)
   return { call, decoder: protocol.decoder(call, reply), reply }
 }

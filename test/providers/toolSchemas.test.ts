@@ -3,6 +3,7 @@ import type { Schema } from "effect"
 import { ReplyWriter } from "effect-agent/providers"
 import type { Provider, RunOptions } from "effect-agent"
 import type { Endpoint } from "../../src/providers/internal/models/rule.ts"
+import { restorer } from "../../src/providers/internal/toolSchemas.ts"
 import { questionOf } from "./asked.ts"
 
 type Json = Schema.Json
@@ -276,7 +277,7 @@ describe("names of properties that a vendor rejects", () => {
     const called = (params: Json | string): Json => {
       const reply = new ReplyWriter.ReplyWriter(
         { provider: "acme", name: "any" },
-        { model: "m", seed: "s", question }
+        { model: "m", seed: "s", question, restore: restorer(question.tools) }
       )
       const call = reply.openCall("c", "t")
       for (const piece of typeof params === "string" ? [params] : JSON.stringify(params)) call.write(piece)

@@ -13,7 +13,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F073",
     without: "an answer that ends for calls it does not have is no failure",
-    file: "src/providers/ReplyWriter.ts",
+    file: "src/reply/ReplyWriter.ts",
     from: 'stopReason === "toolUse" && this.calls.length === 0',
     to: 'stopReason === "toolUse" && this.calls.length < 0',
     test: toolCalls
@@ -29,7 +29,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F075",
     without: "a made id is the same in each answer",
-    file: "src/providers/internal/callId.ts",
+    file: "src/reply/internal/replyBlocks.ts",
     from: "wireId ?? `call_${this.seed}_${number}`",
     to: "wireId ?? `call_${number}`",
     test: toolCalls

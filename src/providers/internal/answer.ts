@@ -15,7 +15,7 @@ import {
   ServerError,
   StreamTruncated
 } from "../../ProviderError.ts"
-import type { ReplyWriter } from "../ReplyWriter.ts"
+import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
 import type { Redact } from "./secrets.ts"
 import * as Wording from "../../http/Wording.ts"
 

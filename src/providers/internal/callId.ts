@@ -72,24 +72,3 @@ export class FittedIds {
     return this.latest.get(id) ?? fit(id, this.rule)
   }
 }
-
-/** Assigns ids to the calls of one answer. A server may leave out an id or send it twice. */
-export class CallIds {
-  private readonly given = new Set<string>()
-  private readonly seed: string
-  private count = 0
-
-  /** `seed` must be unique for each answer. */
-  constructor(seed: string) {
-    this.seed = seed
-  }
-
-  /** The id of the next call: the one of the server, unless it has none or an earlier call has it. */
-  next(wireId: string | undefined): string {
-    const number = this.count++
-    const own = wireId ?? `call_${this.seed}_${number}`
-    const id = this.given.has(own) ? `${own}_${number}` : own
-    this.given.add(id)
-    return id
-  }
-}

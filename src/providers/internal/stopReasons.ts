@@ -1,6 +1,6 @@
 /** The words with which servers say why an answer ended. */
 import type { StopReason } from "../../Message.ts"
-import type { ReplyWriter } from "../ReplyWriter.ts"
+import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
 
 /** Whether the server or its model broke the answer off, so that it is none. */
 export const isFailure = (word: string): boolean => /abort|cancel|error|fail|malformed|time_?out/i.test(word)

@@ -5,8 +5,8 @@
 import type * as Message from "../../../Message.ts"
 import * as Json from "../json.ts"
 import * as Opaque from "../opaque.ts"
-import { wholeArguments } from "../wholeArguments.ts"
-import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../ReplyWriter.ts"
+import { wholeArguments } from "../../../reply/WholeArguments.ts"
+import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import * as Sources from "./sources.ts"
 import type { Index } from "./wire.ts"
 

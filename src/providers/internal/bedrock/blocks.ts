@@ -3,7 +3,7 @@
  * with its first piece.
  */
 import * as Json from "../json.ts"
-import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../ReplyWriter.ts"
+import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { typeOf } from "./media.ts"
 
 type Block =

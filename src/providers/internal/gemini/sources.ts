@@ -4,7 +4,7 @@
  */
 import type * as Message from "../../../Message.ts"
 import * as Json from "../json.ts"
-import type { ReplyWriter } from "../../ReplyWriter.ts"
+import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
 
 type Fields = Omit<Message.Source, "type" | "opaque" | "citedText">
 

@@ -5,9 +5,9 @@
  * several calls. A name may come in pieces. So the arguments decide: a new JSON object behind a whole one is another call.
  */
 import * as Json from "../json.ts"
-import { canonical, JsonEnd } from "../wholeArguments.ts"
+import { canonical, JsonEnd } from "../../../reply/WholeArguments.ts"
 import type { Question } from "../../Protocol.ts"
-import type { CallBlock, ReplyWriter } from "../../ReplyWriter.ts"
+import type { CallBlock, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 
 interface Open {
   readonly block: CallBlock

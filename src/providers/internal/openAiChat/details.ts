@@ -1,6 +1,6 @@
 /** Details of thinking that OpenRouter and similar gateways require back, such as signatures. */
 import * as Json from "../json.ts"
-import type { Prose, ReplyWriter } from "../../ReplyWriter.ts"
+import type { Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 
 export class Details {
   private readonly reply: ReplyWriter

@@ -7,7 +7,7 @@ import * as Base64 from "effect/encoding/Base64"
 import type { Logprob } from "../../../ModelEvent.ts"
 import * as Json from "../json.ts"
 import { logprobsOf } from "../logprobs.ts"
-import type { ReplyWriter } from "../../ReplyWriter.ts"
+import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
 
 export class Extras {
   private readonly reply: ReplyWriter

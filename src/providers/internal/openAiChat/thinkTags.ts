@@ -2,7 +2,7 @@
  * Thinking that a server leaves in the text of an answer, between tags of the model: `<think>…</think>` at its start, or only a closing
  * tag where the prompt of the server had the opening one. A tag may come in any number of pieces.
  */
-import type { ReplyWriter } from "../../ReplyWriter.ts"
+import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
 
 /**
  * `lead`: there is no text yet. `think`: in the tags. `watch`: a text, of which a closing tag would make thinking. `off`: the rest is text.

@@ -2,7 +2,7 @@
 import type { Assistant, HostedTool, Source } from "../../../Message.ts"
 import * as Json from "../json.ts"
 import * as Opaque from "../opaque.ts"
-import type { HostedBlock, ReplyWriter } from "../../ReplyWriter.ts"
+import type { HostedBlock, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 
 /** Whether items of a type are calls of the vendor's tools, their results, or steps before them. */
 export const isHosted = (type: string): boolean => /_call(?:_output)?$/.test(type) || others.has(type)

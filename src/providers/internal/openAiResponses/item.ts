@@ -1,6 +1,6 @@
 /** An item of an answer of OpenAI Responses while it grows, and the blocks to which it writes. */
 import * as Json from "../json.ts"
-import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../ReplyWriter.ts"
+import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import * as Hosted from "./hosted.ts"
 import * as Places from "./places.ts"
 import type { Place, Speech, Wire } from "./wire.ts"

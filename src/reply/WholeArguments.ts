@@ -2,7 +2,7 @@
  * The arguments of a call as one JSON object, where a server sent them encoded twice, repeated, or behind an empty object.
  */
 import type * as Schema from "effect/Schema"
-import { isObject, parse } from "../../internal/json.ts"
+import { isObject, parse } from "../internal/json.ts"
 
 /**
  * The JSON text of the arguments; the text as it came where it is neither an object nor a known way to send one. `last`: the last piece,

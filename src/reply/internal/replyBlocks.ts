@@ -3,21 +3,24 @@ import type * as Schema from "effect/Schema"
 import type { AnswerSize } from "../../internal/answerSize.ts"
 import type { HostedTool } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
-import * as Opaque from "./opaque.ts"
-import { wholeArguments } from "./wholeArguments.ts"
+import { wholeArguments } from "../WholeArguments.ts"
 
 /** Data that a vendor wants back. */
 export type Data = Readonly<Record<string, Schema.Json>>
 type Run = Pick<HostedTool, "params" | "result" | "isError">
+
+/** The struct field `opaque` of a block: data that goes back to the provider that sent it alone. */
+export const opaqueOf = (provider: string, kept: Data | undefined): { readonly opaque?: Data } =>
+  kept === undefined ? {} : { opaque: { provider, ...kept } }
 
 /** The parts of an answer that all its blocks use. */
 export interface Shared {
   readonly provider: string
   readonly events: Array<ModelEvent>
   readonly size: AnswerSize
-  /** Ends a call that stands for several. Returns whether it does. `undefined` for a name that calls one tool. */
   /** Gives arguments the names of the tool's own schema. */
   readonly restore: ((name: string, rawArguments: string) => string) | undefined
+  /** Ends a call that stands for several. Returns whether it does. `undefined` for a name that calls one tool. */
   readonly several: ((call: CallBlock, json: string) => boolean) | undefined
 }
 
@@ -91,7 +94,7 @@ export class Prose {
     this.isOpen = false
     if (this.keptAtEnd !== undefined) this.keep(this.keptAtEnd())
     const { contentIndex, kept, kind, shared } = this
-    const opaque = kept === undefined ? {} : { opaque: Opaque.make(shared.provider, kept) }
+    const opaque = opaqueOf(shared.provider, kept)
     const redacted = kind === "thinking" && kept !== undefined && this.length === 0 ? { redacted: true } : {}
     shared.events.push(
       kind === "text"
@@ -228,7 +231,7 @@ export class CallBlock {
     if (!this.isAnnounced) this.announce(name)
     const { contentIndex, isText, kept, shared } = this
     const rawArguments = (isText ? undefined : shared.restore?.(name, json)) ?? json
-    const opaque = kept === undefined ? {} : { opaque: Opaque.make(shared.provider, kept) }
+    const opaque = opaqueOf(shared.provider, kept)
     const hosted = this.isHosted ? { hosted: true } : {}
     shared.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque, ...hosted })
   }
@@ -237,5 +240,26 @@ export class CallBlock {
   drop(): void {
     this.isOpen = false
     if (!this.isAnnounced) this.announce(this.name ?? "")
+  }
+}
+
+/** Assigns ids to the calls of one answer. A server may leave out an id or send it twice. */
+export class CallIds {
+  private readonly given = new Set<string>()
+  private readonly seed: string
+  private count = 0
+
+  /** `seed` must be unique for each answer. */
+  constructor(seed: string) {
+    this.seed = seed
+  }
+
+  /** The id of the next call: the one of the server, unless it has none or an earlier call has it. */
+  next(wireId: string | undefined): string {
+    const number = this.count++
+    const own = wireId ?? `call_${this.seed}_${number}`
+    const id = this.given.has(own) ? `${own}_${number}` : own
+    this.given.add(id)
+    return id
   }
 }

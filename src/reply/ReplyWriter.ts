@@ -6,17 +6,23 @@
  *
  * @since 0.2.0
  */
+import type * as Schema from "effect/Schema"
 import { AnswerSize } from "../internal/answerSize.ts"
 import type { Media, Source, StopReason } from "../Message.ts"
 import type { Adjustment, ModelEvent } from "../ModelEvent.ts"
 import type { Reason } from "../ProviderError.ts"
 import type { Usage } from "../Usage.ts"
-import { CallIds } from "./internal/callId.ts"
-import * as Opaque from "./internal/opaque.ts"
-import type { Question } from "./internal/question.ts"
+import type { ToolDefinition } from "../Provider.ts"
 import * as ParallelCalls from "./internal/parallelCalls.ts"
-import { CallBlock, type Data, HostedBlock, Prose, type Shared } from "./internal/replyBlocks.ts"
-import { restorer } from "./internal/toolSchemas.ts"
+import {
+  CallBlock,
+  CallIds,
+  type Data,
+  HostedBlock,
+  opaqueOf,
+  Prose,
+  type Shared
+} from "./internal/replyBlocks.ts"
 
 export type { CallBlock, HostedBlock, Prose } from "./internal/replyBlocks.ts"
 
@@ -36,8 +42,13 @@ export interface Call {
   readonly seed: string
   /** The options that the provider changed for the model (default: none). */
   readonly adjusted?: ReadonlyArray<Adjustment>
-  /** The request, for a protocol whose answers depend on it (default: unknown). */
-  readonly question?: Question
+  /** The tools of the request, and the note on the answer for later requests (default: unknown). */
+  readonly question?: {
+    readonly tools: ReadonlyArray<ToolDefinition>
+    readonly note?: Schema.JsonObject
+  }
+  /** Gives the members of a call's arguments the names of the tool's own schema (default: the names that came). */
+  readonly restore?: ((name: string, rawArguments: string) => string) | undefined
 }
 
 /**
@@ -122,7 +133,7 @@ export class ReplyWriter {
       events,
       size,
       several: undefined,
-      restore: restorer(call.question?.tools)
+      restore: call.restore
     }
   }
 
@@ -262,7 +273,7 @@ export class ReplyWriter {
     this.events.push({
       _tag: "Source",
       contentIndex,
-      source: { type: "source", ...source, ...this.opaque(kept) }
+      source: { type: "source", ...source, ...opaqueOf(this.protocol.provider, kept) }
     })
   }
 
@@ -272,7 +283,7 @@ export class ReplyWriter {
     this.events.push({
       _tag: "Media",
       contentIndex,
-      media: { type: "media", ...media, ...this.opaque(kept) }
+      media: { type: "media", ...media, ...opaqueOf(this.protocol.provider, kept) }
     })
   }
 
@@ -281,7 +292,12 @@ export class ReplyWriter {
     const contentIndex = this.whole()
     this.events.push({ _tag: "HostedToolStart", contentIndex, id, name })
     return new HostedBlock(contentIndex, (run, kept) =>
-      this.events.push({ _tag: "HostedToolEnd", contentIndex, ...run, ...this.opaque(kept) })
+      this.events.push({
+        _tag: "HostedToolEnd",
+        contentIndex,
+        ...run,
+        ...opaqueOf(this.protocol.provider, kept)
+      })
     )
   }
 
@@ -290,10 +306,6 @@ export class ReplyWriter {
     this.start()
     this.endProse()
     return this.next()
-  }
-
-  private opaque(kept: Data | undefined): { readonly opaque?: Data } {
-    return kept === undefined ? {} : { opaque: Opaque.make(this.protocol.provider, kept) }
   }
 
   /**

@@ -2,7 +2,7 @@
  * Calls of several tools at once that a GPT sometimes writes as one call of a tool `parallel`, which no request declares:
  * `{"tool_uses": [{"recipient_name": "functions.read", "parameters": {…}}]}`.
  */
-import * as Json from "./json.ts"
+import * as Json from "../../internal/json.ts"
 
 export interface Use {
   readonly name: string
@@ -17,7 +17,7 @@ const names: ReadonlySet<string> = new Set(["parallel", "multi_tool_use.parallel
 
 /** The calls in the arguments, `undefined` if they have another form. */
 export const usesIn = (json: string): ReadonlyArray<Use> | undefined => {
-  const uses = Json.array(Json.object(Json.parseShallow(json))?.["tool_uses"]).map(useOf)
+  const uses = Json.array(Json.object(Json.parse(json))?.["tool_uses"]).map(useOf)
   return uses.length > 0 && uses.every((use) => use !== undefined) ? uses : undefined
 }
 
