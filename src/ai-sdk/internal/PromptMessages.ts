@@ -14,6 +14,7 @@ import * as Message from "../../Message.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import * as Metadata from "./Metadata.ts"
+import * as PartMetadata from "../../reply/PartMetadata.ts"
 
 /** The provider that a prompt is for. */
 export interface Reader {
@@ -118,8 +119,9 @@ const answerPart = (
   block: Message.Assistant["content"][number],
   { provider }: Reader
 ): ReadonlyArray<AnswerPart> => {
-  const own = Metadata.ofBlock(provider, block)
-  const options = Metadata.asOptions(Metadata.merge(vendorOf(block), own))
+  const own = PartMetadata.ofBlock(provider, block)
+  const vendor = block.type === "source" ? undefined : block.vendor
+  const options = Metadata.ofVendor(PartMetadata.merge(vendor ?? {}, own ?? {}))
   switch (block.type) {
     case "text":
       return block.text === "" && own === undefined ? [] : [{ type: "text", text: block.text, ...options }]
@@ -138,10 +140,7 @@ const answerPart = (
   }
 }
 
-const vendorOf = (block: Message.Assistant["content"][number]): Metadata.Metadata =>
-  block.type !== "source" && Metadata.isMetadata(block.vendor) ? block.vendor : Metadata.none
-
-type Options = ReturnType<typeof Metadata.asOptions>
+type Options = ReturnType<typeof Metadata.ofVendor>
 
 /** Converts a call of a hosted tool, its result, or both. */
 const hostedParts = (block: Message.HostedTool, options: Options): ReadonlyArray<AnswerPart> => {

@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Message from "../../Message.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
-import * as Metadata from "./Metadata.ts"
+import * as PartMetadata from "../../reply/PartMetadata.ts"
 
 type Encoded<A> = Result.Result<A, UnsupportedContent>
 
@@ -73,13 +73,15 @@ const encode = (provider: string, group: Group): Encoded<Prompt.Message> | undef
       if (first.from === "developer")
         return Result.succeed(Prompt.makeMessage("system", { content: Message.textOf(first) }))
       return Result.map(all(first.content.map(userPart)), (content) =>
-        Prompt.makeMessage("user", { content, options: first.vendor ?? Metadata.none })
+        Prompt.makeMessage("user", { content, options: first.vendor ?? PartMetadata.none })
       )
     case "assistant": {
       const content = first.content.flatMap((block) => answerPart(provider, block))
       return content.length === 0
         ? undefined
-        : Result.succeed(Prompt.makeMessage("assistant", { content, options: first.vendor ?? Metadata.none }))
+        : Result.succeed(
+            Prompt.makeMessage("assistant", { content, options: first.vendor ?? PartMetadata.none })
+          )
     }
     case "toolResult": {
       const results = group.flatMap((message) => (message.role === "toolResult" ? [resultPart(message)] : []))
@@ -97,7 +99,7 @@ const all = <A>(parts: ReadonlyArray<Encoded<A>>): Encoded<ReadonlyArray<A>> => 
 
 const userPart = (part: Message.User["content"][number]): Encoded<Prompt.TextPart | Prompt.FilePart> =>
   part.type === "text"
-    ? Result.succeed(Prompt.makePart("text", { text: part.text, options: part.vendor ?? Metadata.none }))
+    ? Result.succeed(Prompt.makePart("text", { text: part.text, options: part.vendor ?? PartMetadata.none }))
     : filePart(part)
 
 /** The part needs a media type, and most files without one are PDFs. */
@@ -108,7 +110,7 @@ const filePart = (block: Message.Image | Message.File | Message.Media): Encoded<
   const name = "name" in block ? { fileName: block.name } : {}
   const unsupported = (detail: string) => new UnsupportedContent({ detail })
   return Result.map(dataOf(source), (data) =>
-    Prompt.makePart("file", { mediaType, data, ...name, options: block.vendor ?? Metadata.none })
+    Prompt.makePart("file", { mediaType, data, ...name, options: block.vendor ?? PartMetadata.none })
   ).pipe(
     Result.mapError((fault) =>
       unsupported(
@@ -134,9 +136,9 @@ const answerPart = (
   provider: string,
   block: Message.Assistant["content"][number]
 ): ReadonlyArray<Prompt.AssistantMessagePart> => {
-  const own = Metadata.ofBlock(provider, block)
+  const own = PartMetadata.ofBlock(provider, block)
   const vendor = block.type === "source" ? undefined : block.vendor
-  const options = Metadata.merge(vendor ?? Metadata.none, own ?? Metadata.none)
+  const options = PartMetadata.merge(vendor ?? PartMetadata.none, own ?? PartMetadata.none)
   switch (block.type) {
     case "text":
       return block.text === "" && own === undefined
@@ -162,7 +164,7 @@ const answerPart = (
 
 const hostedParts = (
   { id, isError = false, name, params, result }: Message.HostedTool,
-  options: Metadata.Metadata
+  options: PartMetadata.Metadata
 ): ReadonlyArray<Prompt.AssistantMessagePart> => [
   ...(params === undefined
     ? []
@@ -191,6 +193,6 @@ const resultPart = (message: Message.ToolResult): Encoded<Prompt.ToolResultPart>
       result: Prompt.toolModelOutputToText(modelOutput),
       ...(modelOutput.some((part) => part.type === "file") ? { modelOutput } : {}),
       providerExecuted: false,
-      options: message.vendor ?? Metadata.none
+      options: message.vendor ?? PartMetadata.none
     })
   )

@@ -12,6 +12,7 @@ import * as Message from "../../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import * as FilePart from "./FilePart.ts"
+import * as PartMetadata from "../../reply/PartMetadata.ts"
 import * as Metadata from "./Metadata.ts"
 
 /** The provider, the model and the options of the requests. */
@@ -170,7 +171,7 @@ const readMedia = (part: Prompt.FilePart): ReadonlyArray<Message.Media> => {
 const opaqueOf = ({
   options
 }: {
-  readonly options: Metadata.Metadata
+  readonly options: PartMetadata.Metadata
 }): { readonly opaque?: Schema.Json } => {
   const opaque = options[Metadata.ownKey] ?? undefined
   return opaque === undefined ? {} : { opaque }
