@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as Sums from "./internal/usageSum.ts"
 
 /**
  * The origin of a cost.
@@ -73,7 +74,7 @@ export interface Usage extends Schema.Schema.Type<typeof Usage> {}
  * @category constants
  * @since 0.1.0
  */
-export const zero: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+export const zero: Usage = Sums.zero
 
 /**
  * Makes a `Usage` from the numbers that are known.
@@ -95,7 +96,11 @@ export const zero: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, t
  * @since 0.1.0
  */
 export const make = (usage: Partial<Usage>): Usage =>
-  sane({ ...zero, ...usage, total: usage.total ?? bounded(usage.input ?? 0) + bounded(usage.output ?? 0) })
+  sane({
+    ...zero,
+    ...usage,
+    total: usage.total ?? Sums.bounded(usage.input ?? 0) + Sums.bounded(usage.output ?? 0)
+  })
 
 /**
  * Corrects numbers that cannot be added or encoded.
@@ -122,27 +127,7 @@ export const make = (usage: Partial<Usage>): Usage =>
  * @category transforming
  * @since 0.2.0
  */
-export const sane = (usage: Usage): Usage => {
-  if (isSane(usage)) return usage
-  const [input, output] = [bounded(usage.input), bounded(usage.output)]
-  const corrected: Sum = {
-    input,
-    output,
-    cacheRead: bounded(usage.cacheRead),
-    cacheWrite: bounded(usage.cacheWrite),
-    total: bounded(usage.total >= 0 ? usage.total : input + output)
-  }
-  for (const name of details) {
-    const claimed = usage[name]
-    if (claimed !== undefined) corrected[name] = bounded(claimed)
-  }
-  const isCostKnown = usage.cost !== undefined && usage.cost >= 0
-  return {
-    ...corrected,
-    ...callsIn(usage),
-    ...(isCostKnown ? { cost: bounded(usage.cost), ...sourceOf(usage) } : {})
-  }
-}
+export const sane: (usage: Usage) => Usage = Sums.sane
 
 /**
  * Adds two usages.
@@ -165,57 +150,4 @@ export const sane = (usage: Usage): Usage => {
  * @category combinators
  * @since 0.1.0
  */
-export const add = (self: Usage, that: Usage): Usage => {
-  if (self === zero) return sane(that)
-  if (that === zero) return sane(self)
-  const one = sane(self)
-  const other = sane(that)
-  const sum: Sum = {
-    input: one.input + other.input,
-    output: one.output + other.output,
-    cacheRead: one.cacheRead + other.cacheRead,
-    cacheWrite: one.cacheWrite + other.cacheWrite,
-    total: one.total + other.total
-  }
-  for (const name of details) {
-    const known = one[name] ?? other[name]
-    if (known !== undefined) sum[name] = (one[name] ?? 0) + (other[name] ?? 0)
-  }
-  if (one.hostedToolCalls !== undefined || other.hostedToolCalls !== undefined)
-    Object.assign(sum, callsIn(one, other))
-  if (one.cost !== undefined || other.cost !== undefined)
-    Object.assign(sum, { cost: (one.cost ?? 0) + (other.cost ?? 0) }, sourceOf(one, other))
-  return sane(sum)
-}
-
-/** The counts that a provider may not report. */
-const details = ["cacheWriteLong", "inputAudio", "outputAudio", "reasoning", "estimated"] as const
-type Sum = { -readonly [Name in keyof Usage]: Usage[Name] }
-
-/** The calls of the tools of the vendor in all of these usages. */
-const callsIn = (...usages: ReadonlyArray<Usage>): Pick<Usage, "hostedToolCalls"> => {
-  const counts = usages.flatMap(({ hostedToolCalls = {} }) => Object.entries(hostedToolCalls))
-  if (counts.length === 0) return {}
-  const sums = new Map<string, number>()
-  for (const [tool, calls] of counts) sums.set(tool, bounded((sums.get(tool) ?? 0) + bounded(calls)))
-  return { hostedToolCalls: Object.fromEntries(sums) }
-}
-
-/** The source of the cost of a sum. A cost without a source is that of a provider. */
-const sourceOf = (...usages: ReadonlyArray<Usage>): Pick<Usage, "costSource"> => {
-  const priced = usages.filter(({ cost }) => cost !== undefined)
-  if (priced.every(({ costSource }) => costSource === undefined)) return {}
-  const [first = "reported", ...others] = priced.map(({ costSource = "reported" }) => costSource)
-  return { costSource: others.every((source) => source === first) ? first : "mixed" }
-}
-
-/** Whether each number can be added and encoded: `NaN` is neither above nor below a bound. */
-const isSane = (usage: Usage): boolean => {
-  const { cacheRead, cacheWrite, cacheWriteLong = 0, cost = 0, input, output, reasoning = 0, total } = usage
-  const { estimated = 0, hostedToolCalls = {}, inputAudio = 0, outputAudio = 0 } = usage
-  const counts = [input, output, cacheRead, cacheWrite, cacheWriteLong, inputAudio, outputAudio, reasoning]
-  const all = [...counts, estimated, total, cost, ...Object.values(hostedToolCalls)]
-  return Math.min(...all) >= 0 && Math.max(...all) <= Number.MAX_SAFE_INTEGER
-}
-
-const bounded = (claimed: number): number => (claimed > 0 ? Math.min(claimed, Number.MAX_SAFE_INTEGER) : 0)
+export const add: (self: Usage, that: Usage) => Usage = Sums.add

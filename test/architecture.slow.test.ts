@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|Run|Transcript)|internal\/(failureReason|eventParts|growing|continuation|limitTable|openTurn|failureText|callSet|jsonText|json|jsonSchema|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|StopCondition|AgentEvent|RunReport|Run|Transcript)|internal\/(failureReason|usageSum|eventParts|growing|continuation|limitTable|openTurn|failureText|callSet|jsonText|json|jsonSchema|answerSize|durationInput|nearestName|invalidInput|errors))\.ts$/
   ],
   [
     "services",
@@ -23,7 +23,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ["parts of edges", /^(http|reply|media|ui|resilience|sql)\//],
   [
     "edges",
-    /^(providers|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|steps|api|proxy)\//
+    /^(providers|tools|compat|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|steps|view|api|proxy)\//
   ],
   ["runs", /^runs\//],
   ["outer edges", /^(server|client|promise)\//],

@@ -29,6 +29,7 @@ import * as steps from "effect-agent/steps"
 import * as testing from "effect-agent/testing"
 import * as toolSearch from "effect-agent/tool-search"
 import * as tools from "effect-agent/tools"
+import * as view from "effect-agent/view"
 import { publicModules, subpathOf } from "../scripts/publicModules.ts"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
@@ -60,7 +61,8 @@ const modules = {
   steps,
   testing,
   "tool-search": toolSearch,
-  tools
+  tools,
+  view
 }
 
 /** The public names. A change here is a change for every user: it belongs in the changelog. */
