@@ -5,7 +5,7 @@
  * needed stays a file of its own.
  */
 import type { BuildOptions, Plugin } from "esbuild"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { publicModules } from "./publicModules.ts"
 
@@ -20,6 +20,21 @@ const esm = {
   logLevel: "warning"
 } as const satisfies BuildOptions
 
+/**
+ * Empties the lines that import a file for its effects, of which the library has none. esbuild, where it splits an application, would load at
+ * once the tables of models that one import in such a file and `import()` in another share.
+ */
+const effectless: Plugin = {
+  name: "effectless",
+  setup: ({ initialOptions: { outdir = "", write }, onEnd }) =>
+    onEnd(() => {
+      for (const file of write === false ? [] : globSync(join(resolve(root, outdir), "**/*.js"))) {
+        const code = readFileSync(file, "utf8")
+        writeFileSync(file, code.replaceAll(/^import "\.[^"]*";$/gm, ""))
+      }
+    })
+}
+
 /** The library. A subpath is a file of its own, so that an application's bundle leaves the others out. */
 export const library = (outdir: string): BuildOptions => ({
   ...esm,
@@ -30,6 +45,7 @@ export const library = (outdir: string): BuildOptions => ({
   platform: "neutral",
   target: "es2023",
   sourcemap: true,
+  plugins: [effectless],
   // The sources are published beside it.
   sourcesContent: false
 })

@@ -119,7 +119,7 @@ export const sentTo = (
   { model, protocol, schemaIn }: Language,
   tool: Provider.ToolDefinition
 ): { readonly question: Question; readonly sent: Schema.Json | undefined } | string => {
-  const server = { ...protocol, id: protocol.provider, protocol: protocol.name, own: [] }
+  const server = { protocol, serves: {}, find: () => undefined }
   const question = adjuster(server)({ model, messages: [], tools: [tool], options: {} })
   const body = isReason(question) ? question : protocol.encode(question)
   return isReason(question) || isReason(body)

@@ -18,7 +18,8 @@ import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as ToolSearch from "./internal/toolSearch.ts"
-import * as Models from "./Models.ts"
+import { among, vendorOf } from "./internal/models/lookup.ts"
+import { anthropic } from "./internal/models/anthropic.ts"
 import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
@@ -109,6 +110,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   } = options
   const [base, query] = Address.parts(baseUrl)
   const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages`
+  const vendor = options.vendor ?? vendorOf(id, "anthropic")
   const sent = { "anthropic-version": "2023-06-01", ...lowerCased(headers) }
   return Transport.make({
     protocol: anthropicMessages(id, { keepsUnsigned: !ToolSearch.isAt("anthropic.com", baseUrl) }),
@@ -120,7 +122,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       headers: sent,
       serves: {
         withoutSampling: sent["anthropic-version"] >= "2026-10-21",
-        vendor: options.vendor ?? Models.vendorOf(id, "anthropic"),
+        vendor,
+        rules: vendor === "anthropic" ? among(anthropic) : undefined,
         toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl),
         promptChanges: options.promptChanges ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
       }

@@ -18,6 +18,8 @@ import * as Address from "./internal/address.ts"
 import * as CredentialFailure from "./internal/credentialFailure.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
+import { among } from "./internal/models/lookup.ts"
+import { openai } from "./internal/models/openai.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
@@ -140,7 +142,12 @@ export const make = Effect.fnUntraced(function* (
       auth: credential === undefined ? Auth.header("api-key") : yield* entra(credential, scope),
       apiKey: SecretKey.of(options.apiKey),
       headers: options.headers,
-      serves: { vendor, keepsPrompts: true, ...(isChat ? { takesSchema: true } : {}) }
+      serves: {
+        vendor,
+        rules: vendor === "openai" ? among(openai) : undefined,
+        keepsPrompts: true,
+        ...(isChat ? { takesSchema: true } : {})
+      }
     },
     timeouts: options.timeouts,
     wire: options.wire

@@ -5,11 +5,25 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Auth } from "./Auth.ts"
-import type { HostedTool, SearchMember } from "./internal/support.ts"
-import type { Vendor } from "./Models.ts"
-import type { Thinking } from "./internal/models/rule.ts"
+import type { HostedToolDefinition } from "../RunOptions.ts"
+import type { Vendor } from "./internal/models/lookup.ts"
+import type { Rule, Thinking } from "./internal/models/rule.ts"
 
-export type { HostedTool, SearchMember } from "./internal/support.ts"
+/**
+ * The kind of a tool that a vendor runs.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type HostedTool = HostedToolDefinition["type"]
+
+/**
+ * An option of web searches that a vendor runs.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type SearchMember = "maxUses" | "allowedDomains" | "blockedDomains" | "location"
 
 /**
  * The models of a server, as far as the rules of `Models` depend on them.
@@ -20,6 +34,12 @@ export type { HostedTool, SearchMember } from "./internal/support.ts"
 export interface Serves {
   /** The vendor whose rules of `Models` apply, or that of each model (default: none, so that no rule of the table applies). */
   readonly vendor?: Vendor | undefined
+  /**
+   * Returns the rule of a model, `undefined` if there is none (default: that of `vendor` in the table of `Models`, which `Transport.make` loads).
+   *
+   * The rules of `Models.layer` win over it.
+   */
+  readonly rules?: ((model: string) => Rule | undefined) | undefined
   /**
    * Whether the server is a gateway to other vendors, so that only limits and inputs of the model's family apply (default:
    * `false`).

@@ -14,6 +14,8 @@ import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { googleGenerate } from "./internal/gemini/protocol.ts"
+import { among } from "./internal/models/lookup.ts"
+import { google } from "./internal/models/google.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
@@ -84,7 +86,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       auth: Auth.header("x-goog-api-key"),
       apiKey: SecretKey.of(options.apiKey),
       headers: options.headers,
-      serves: { vendor: id }
+      serves: { vendor: id, rules: among(google) }
     },
     timeouts: options.timeouts,
     wire: options.wire

@@ -23,7 +23,8 @@ import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
-import * as Models from "./Models.ts"
+import { among, vendorOf } from "./internal/models/lookup.ts"
+import { openai } from "./internal/models/openai.ts"
 import { openAi } from "./internal/openAiServer.ts"
 import { type Preset, responses } from "./presets.ts"
 import * as ToolSearch from "./internal/toolSearch.ts"
@@ -93,6 +94,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   const id = options.id ?? "openai"
   const baseUrl = options.baseUrl ?? openAi.baseUrl
   const url = urlOf(baseUrl, "")
+  const vendor = options.vendor ?? vendorOf(id, "openai")
   return Transport.make({
     protocol: openAiResponses(id),
     deployment: {
@@ -102,7 +104,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       apiKey: SecretKey.of(options.apiKey),
       headers: options.headers,
       serves: {
-        vendor: options.vendor ?? Models.vendorOf(id, "openai"),
+        vendor,
+        rules: vendor === "openai" ? among(openai) : undefined,
         keepsPrompts: true,
         toolSearch: options.toolSearch ?? ToolSearch.isAt("api.openai.com", baseUrl),
         promptChanges: options.promptChanges ?? ToolSearch.isAt("api.openai.com", baseUrl)

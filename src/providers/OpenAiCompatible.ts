@@ -20,7 +20,7 @@ import { configured, type Retried, type ServerOptions } from "./internal/serverO
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import { given } from "./internal/given.ts"
-import * as Models from "./Models.ts"
+import { vendorOf } from "./internal/models/lookup.ts"
 import { type Preset, presets } from "./presets.ts"
 
 export { presets } from "./presets.ts"
@@ -83,7 +83,7 @@ const makeUnsafe = (options: Options) => {
   const [address, query] = Address.parts(options.baseUrl)
   const base = Address.without("/chat/completions", address)
   const compat = complete(options.compat)
-  const vendor = compat.vendor ?? Models.vendorOf(options.id, undefined)
+  const vendor = compat.vendor ?? vendorOf(options.id, undefined)
   const isKnown = vendor !== undefined || Object.values(presets).some(({ id }) => id === options.id)
   const schemas = compat.schemas ?? (isKnown ? "jsonSchema" : "openApi")
   const usesCompat = options.compat?.thinking !== undefined || vendor === undefined

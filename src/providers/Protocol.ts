@@ -9,14 +9,21 @@
  */
 import type * as Schema from "effect/Schema"
 import type { File, Image } from "../Message.ts"
+import type { ModelRequest } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
+import type { ThinkingLevel } from "../RunOptions.ts"
+import type { HostedTool, SearchMember, Serves } from "./Deployment.ts"
 import type { Frame } from "./Framing.ts"
+import type { Changes } from "./internal/changes.ts"
 import * as Failure from "./internal/failure.ts"
 import type { Question } from "./internal/question.ts"
-import type { Endpoint } from "./internal/models/rule.ts"
+import type { Endpoint, MediaLimits, Rule } from "./internal/models/rule.ts"
+import type { Form } from "./internal/schemaWriter.ts"
 import type * as Reply from "../reply/ReplyWriter.ts"
 
+export type { Changes } from "./internal/changes.ts"
 export type { Change, Changed, Prompt, Question } from "./internal/question.ts"
+export type { Form } from "./internal/schemaWriter.ts"
 
 /**
  * A wire protocol for one provider.
@@ -57,24 +64,11 @@ export type { Change, Changed, Prompt, Question } from "./internal/question.ts"
  * @since 0.2.0
  * @category models
  */
-export interface Protocol {
+export interface Protocol extends Api {
   /** The name of the protocol in messages, such as `openai-chat`. */
   readonly name: string
   /** The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials`. */
   readonly provider: string
-  /** The API whose rules in `Models` apply (default: none, so that no rule on thinking applies). */
-  readonly endpoint?: Endpoint
-  /**
-   * The options that the protocol has no field for, besides those of the `endpoint` (default: none).
-   *
-   * The provider leaves them out of a `Question`, and reports them in `ModelCallEnd.adjusted`.
-   */
-  readonly lacks?: ReadonlyArray<keyof Question["options"]>
-  /**
-   * The form of JSON Schema that tools have (default: that of the `endpoint`, and of the model where a gateway may have another
-   * vendor behind it). `"openApi"` is the part that Gemini took first, for servers that hand schemas on to it.
-   */
-  readonly schemas?: "jsonSchema" | "openApi" | undefined
   /** Encodes the body of a request. Returns a `Reason` if the vendor cannot take the conversation. */
   readonly encode: (question: Question) => string | Reason
   /**
@@ -95,6 +89,141 @@ export interface Protocol {
   readonly decoder: (call: Call, reply: Reply.ReplyWriter) => Decoder
   /** How the protocol counts the tokens of a request (default: it cannot). */
   readonly counting?: Counting
+}
+
+/**
+ * The parts of a request that an API takes, besides what the rule of a model says.
+ *
+ * **Details**
+ *
+ * The provider leaves out or changes all other parts, and reports each in `ModelCallEnd.adjusted`. A protocol without these members gets
+ * requests as they are, but for the rules of `Models`.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Api {
+  /** The name of the API in reports (default: `The protocol`, and its name). */
+  readonly title?: string
+  /**
+   * The name under which rules of `Models` have the API, in `thinking.wire`, `endpoints` and `promptChanges` (default: none, so that no rule
+   * on thinking applies, and the `Question` has the level).
+   */
+  readonly endpoint?: Endpoint
+  /** The options that it has no field for (default: none). */
+  readonly lacks?: ReadonlyArray<keyof Question["options"]>
+  /** The tools that its vendor runs (default: all). */
+  readonly hostedTools?: ReadonlyArray<HostedTool>
+  /** The members of web searches that it lacks (default: none). */
+  readonly searchLacks?: ReadonlyArray<SearchMember>
+  /** The schemas of strict tools to which it holds the model: those without optional members, or all (default: all). */
+  readonly strictTools?: "closed" | "all"
+  /** Returns the options of blocks and tools that it has for a model (default: all). */
+  readonly parts?: (model: string, serves: Serves) => ReadonlyArray<PartOption>
+  /** Puts the names of betas, which the application gives among the members of the body, into a request (default: they stay there). */
+  readonly betas?: (names: ReadonlyArray<string>, given: Given) => Given
+  /** Whether it can let a model search for tools that a request defers (default: where the server does, for all models). */
+  readonly toolSearch?: boolean
+  /** The form of the schemas of all tools, in place of that of `form`: `"openApi"` is the part of JSON Schema that Gemini took first. */
+  readonly schemas?: "jsonSchema" | "openApi" | undefined
+  /** Returns the form of the schemas of tools for a model (default: they stay as they are). */
+  readonly form?: (model: string) => Form
+  /** Returns the limits of images and files for a model (default: none). */
+  readonly media?: (model: string) => MediaLimits
+  /** How it counts the budget of a thinking level (default: half of `maxTokens` at most, and as the application gives it). */
+  readonly budget?: Budget
+  /** How it takes changes of a prompt within a conversation (default: not at all). */
+  readonly promptChanges?: PromptChanges
+  /** Returns the rule of a model as it applies by this API (default: as it is). */
+  readonly adapt?: (rule: Rule, model: string) => Rule
+  /** Returns whether the model of a request answers by an output schema (default: by the rule, else by `takesSchema` of the server). */
+  readonly answersBySchema?: (rule: Rule | undefined, request: Asked) => boolean
+  /** Returns the thinking that the application sets among the members of the body, which stands in place of a level (default: none). */
+  readonly thinkingIn?: (vendor: Schema.JsonObject) => Schema.JsonObject | undefined
+  /**
+   * Adapts a request to limits that the other members do not say, and reports each change (default: it takes all). Returns the tools and the
+   * level to send, or a `Reason` if the model cannot serve the request.
+   */
+  readonly accepts?: (rule: Rule | undefined, request: Asked, changes: Changes) => Accepted | Reason
+}
+
+/**
+ * An option of a block or of a tool.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type PartOption = "detail" | "citations" | "inputExamples" | "allowedCallers"
+
+/**
+ * The tools and the thinking level of a request.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Accepted {
+  /** The tools that the model may call. */
+  readonly tools: ModelRequest["tools"]
+  /** The thinking level, `undefined` for that of the model. */
+  readonly level: ThinkingLevel | undefined
+}
+
+/**
+ * A request to the models of a server, as a protocol adapts it.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Asked extends Accepted {
+  /** The id of the model. */
+  readonly model: string
+  /** Members of the body that the application sets for this provider. */
+  readonly vendor: Schema.JsonObject
+  /** The models of the server. */
+  readonly serves: Serves
+}
+
+/**
+ * The members of the body and the headers that an application gives.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type Given = Pick<Question, "headers" | "vendor">
+
+/**
+ * How an API counts the tokens of thinking.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Budget {
+  /** The tokens of `maxTokens` that a budget leaves for the answer, below which the model does not think (default: as it comes). */
+  readonly leaves?: number
+  /** The budget that stands for no limit (default: none). */
+  readonly unlimited?: number
+}
+
+/**
+ * How an API takes changes of a prompt within a conversation.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface PromptChanges {
+  /**
+   * The tools that it adds: any, in place of those of the same names (`"define"`); any of new names, and it takes none away (`"add"`);
+   * those that it took away (`"name"`).
+   */
+  readonly tools: "define" | "add" | "name"
+  /** The member of the body that has the effort (default: none, so that the effort cannot change). */
+  readonly effort?: string
+  /** Whether the effort changes only between turns, and not between calls and their results (default: `false`). */
+  readonly effortBetweenTurns?: boolean
+  /** Whether each server takes them, not only that of the vendor (default: `false`). */
+  readonly isEverywhere?: boolean
+  /** Whether it takes none in a request that forbids tools (default: `false`). */
+  readonly needsTools?: boolean
 }
 
 /**

@@ -27,9 +27,8 @@ import type { Reason } from "../ProviderError.ts"
 import { Protocol as ProtocolFault, ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { Deployment } from "./Deployment.ts"
 import * as Framing from "./Framing.ts"
-import { adjuster, refuser } from "./internal/adjust.ts"
+import { abilities, adjuster } from "./internal/adjust.ts"
 import { Answer, type Wire } from "./internal/answer.ts"
-import * as Capability from "./internal/capability.ts"
 import * as Connection from "./internal/connection.ts"
 import * as Head from "./internal/head.ts"
 import * as Json from "./internal/json.ts"
@@ -40,7 +39,7 @@ import * as Reading from "./internal/reading.ts"
 import * as Refusal from "./internal/refusal.ts"
 import * as Secrets from "./internal/secrets.ts"
 import * as Silence from "./internal/silence.ts"
-import * as Models from "./Models.ts"
+import { finder } from "./internal/models/lookup.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "./Protocol.ts"
 import { ReplyWriter } from "../reply/ReplyWriter.ts"
 
@@ -105,10 +104,10 @@ export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const { deployment, protocol } = options
-  const { endpoint, lacks, name, provider: id, refuses, schemas } = protocol
+  const { provider: id } = protocol
   const client = ProviderRequest.scoped(yield* httpClient)
-  const own = yield* Models.Rules
-  const server = { ...deployment.serves, endpoint, lacks, refuses, schemas, protocol: name, id, own }
+  const { serves = {} } = deployment
+  const server = { protocol, serves, find: yield* finder({ ...serves, id }) }
   const opened: Opened = {
     framing: Framing.sse,
     ...options,
@@ -122,8 +121,7 @@ export const make = Effect.fnUntraced(function* (
     id,
     ...serverOf(deployment.url("model")),
     stream: (request) => answer(opened, request),
-    ...Capability.of(server),
-    refuses: refuser(server),
+    ...abilities(server),
     countTokens: (request) => count(opened, request)
   })
 })

@@ -18,6 +18,9 @@ import { googleGenerate } from "./internal/gemini/protocol.ts"
 import * as Address from "./internal/address.ts"
 import * as CredentialFailure from "./internal/credentialFailure.ts"
 import { given } from "./internal/given.ts"
+import { anthropic as claude } from "./internal/models/anthropic.ts"
+import { google as gemini } from "./internal/models/google.ts"
+import { among } from "./internal/models/lookup.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried } from "./internal/serverOptions.ts"
 import type { Wire } from "./internal/answer.ts"
@@ -146,7 +149,7 @@ export const make = Effect.fnUntraced(function* (
       ...credentials(options),
       url: (model) => `${address(options, "google", model)}:streamGenerateContent?alt=sse`,
       countingUrl: (model) => `${address(options, "google", model)}:countTokens`,
-      serves: { vendor: "google", withoutHostedTools: ["fileSearch"] }
+      serves: { vendor: "google", rules: among(gemini), withoutHostedTools: ["fileSearch"] }
     },
     timeouts,
     wire
@@ -157,7 +160,12 @@ export const make = Effect.fnUntraced(function* (
       ...credentials(options),
       url: (model) => `${address(options, "anthropic", model)}:streamRawPredict`,
       countingUrl: () => `${address(options, "anthropic", "count-tokens")}:rawPredict`,
-      serves: { vendor: "anthropic", withoutHostedTools: ["codeExecution"], withoutStrictTools: true }
+      serves: {
+        vendor: "anthropic",
+        rules: among(claude),
+        withoutHostedTools: ["codeExecution"],
+        withoutStrictTools: true
+      }
     },
     timeouts,
     wire

@@ -1,8 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Redacted, Stream } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Message, Provider } from "effect-agent"
-import { Models, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import {
+  Anthropic,
+  Auth,
+  Models,
+  OpenAi,
+  OpenAiCompatible,
+  Protocols,
+  Transport
+} from "effect-agent/providers"
 import { serve, refuse } from "./server.ts"
 
 const familyOf = (vendor: string, model: string) => Models.find(model, { vendor })?.family
@@ -64,6 +72,65 @@ describe("the table of models", () => {
         Models.find(part.repeat(262_144 / part.length), { vendor })
     assert.isBelow(performance.now() - began, 1000)
   })
+})
+
+describe("the rules of the models of a provider", () => {
+  it("are those of its id, of each vendor that has some", () => {
+    const vendors = [...new Set(Models.rules.map(({ vendor = "" }) => vendor))]
+    assert.deepStrictEqual(
+      vendors.filter((vendor) => Models.vendorOf(vendor, undefined) !== vendor),
+      []
+    )
+    assert.isUndefined(Models.vendorOf("nvidia", undefined))
+  })
+
+  const bodyOf = (layer: (baseUrl: string) => Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>) =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => refuse(response, 501, { error: { message: "captured" } }))
+      const provider = yield* Provider.Provider.pipe(Effect.provide(layer(server.baseUrl)))
+      const options = { thinkingLevel: "off", maxTokens: 10_000_000 } as const
+      const request = { model: "glm-4.6", messages: [Message.user("Hi")], tools: [], options }
+      yield* Effect.flip(Stream.runDrain(provider.stream(request)))
+      return JSON.parse(server.requests[0]?.body ?? "")
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+
+  it.live.each([
+    (baseUrl: string) => OpenAiCompatible.layer({ id: "zai", baseUrl }),
+    (baseUrl: string) => OpenAiCompatible.layer({ id: "x", baseUrl, compat: { vendor: "zai" } }),
+    (baseUrl: string) =>
+      Transport.layer({
+        protocol: Protocols.openAiChat("x"),
+        deployment: { url: () => baseUrl, auth: Auth.bearer, serves: { vendor: "zai" } }
+      })
+  ])("are loaded for the id or the name of their vendor", (layer) =>
+    Effect.map(bodyOf(layer), (body) => {
+      assert.deepInclude(body, { thinking: { type: "disabled" }, max_tokens: 131_072 })
+    })
+  )
+
+  it.live("are those of a deployment that has its own", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf((baseUrl) =>
+        Transport.layer({
+          protocol: Protocols.openAiChat("x"),
+          deployment: {
+            url: () => baseUrl,
+            auth: Auth.bearer,
+            serves: { vendor: "zai", rules: () => ({ pattern: "", maxOutput: 7 }) }
+          }
+        })
+      )
+      assert.strictEqual(body.max_tokens, 7)
+    })
+  )
+
+  it.live("are loaded for a vendor besides that of the API", () =>
+    Effect.gen(function* () {
+      const responses = yield* bodyOf((baseUrl) => OpenAi.layer({ id: "zai", baseUrl }))
+      const messages = yield* bodyOf((baseUrl) => Anthropic.layer({ id: "zai", baseUrl }))
+      assert.deepStrictEqual([responses.max_output_tokens, messages.max_tokens], [131_072, 131_072])
+    })
+  )
 })
 
 describe("rules of an application", () => {

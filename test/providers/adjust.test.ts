@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Message, type Provider, type RunOptions } from "effect-agent"
+import { Message, type Provider, ProviderError, type RunOptions } from "effect-agent"
+import type { Models } from "effect-agent/providers"
 import type { ModelOptions } from "../../src/RunOptions.ts"
-import { adjuster, type Server } from "../../src/providers/internal/adjust.ts"
-import { isReason } from "../../src/providers/Protocol.ts"
-import { questionOf } from "./asked.ts"
+import { isReason, type Protocol } from "../../src/providers/Protocol.ts"
+import { adjuster, questionOf, type Server } from "./asked.ts"
 import * as Images from "./images.ts"
 
 const tool: Provider.ToolDefinition = { name: "f", description: "F.", parameters: { type: "object" } }
@@ -368,6 +368,75 @@ describe("members of the vendor", () => {
     const [tag, detail] = refused("openai", { options: { vendor } })
     assert.strictEqual(tag, "InvalidRequest")
     assert.include(String(detail), 'vendor: { "openai": { "store": true } }')
+  })
+})
+
+describe("a protocol of an application", () => {
+  const rule: Models.Rule = {
+    pattern: "^fast",
+    maxOutput: 50,
+    thinking: {
+      kind: "effort",
+      wire: { acme: { think: "$" } },
+      levels: { low: "some", high: "much" }
+    }
+  }
+  const protocol: Protocol = {
+    name: "acme-lines",
+    provider: "acme",
+    title: "Acme's API",
+    endpoint: "acme",
+    strictTools: "closed",
+    hostedTools: ["webSearch"],
+    searchLacks: ["maxUses"],
+    betas: (names, { headers, vendor }) => ({ headers, vendor: { ...vendor, flags: names } }),
+    media: () => ({ length: 2 }),
+    accepts: (_rule, request, changes) => {
+      const { temperature = 0 } = changes.options
+      if (temperature > 1) changes.set("temperature", 1, "Acme's API accepts no more.")
+      return request.tools.length > 1
+        ? new ProviderError.ModelNotSupported({ model: request.model, detail: "Acme's API takes one tool" })
+        : request
+    },
+    encode: () => "",
+    decoder: () => ({ step: () => true, end: () => undefined })
+  }
+  const server: Server = { id: "acme", protocol, own: [rule] }
+  const request = (options: ModelOptions, tools: ReadonlyArray<Provider.ToolDefinition> = []) => ({
+    model: "fast-1",
+    messages: [Message.user("Hi")],
+    tools,
+    options
+  })
+
+  it("gets thinking, limits and strict tools as those of the package do", () => {
+    const options: ModelOptions = {
+      thinkingLevel: "max",
+      maxTokens: 100,
+      temperature: 1.5,
+      hostedTools: [{ type: "webSearch", maxUses: 2 }, { type: "codeExecution" }],
+      vendor: { acme: { betas: ["b1"] } }
+    }
+    const { adjusted, thinking, vendor } = questionOf(server, request(options, [{ ...tool, strict: true }]))
+    assert.deepStrictEqual([thinking, vendor], [{ think: "much" }, { flags: ["b1"] }])
+    assert.deepStrictEqual(
+      adjusted.map(({ option, reason, sent }) => [option, sent, reason]),
+      [
+        ["hostedTools", null, "Acme's API has no such tool."],
+        ["strict", null, "The schema of f has optional members, or takes members of any name."],
+        ["temperature", 1, "Acme's API accepts no more."],
+        ["hostedTools.webSearch.maxUses", null, "Acme's API has no such option."],
+        ["maxTokens", 50, "The model answers with no more tokens."],
+        ["thinkingLevel", "much", "The model does not know this level."]
+      ]
+    )
+  })
+
+  it("can refuse a request, and images of a size", () => {
+    const refused = adjuster(server)(request({}, [tool, { ...tool, name: "g" }]))
+    assert.strictEqual(isReason(refused) && refused._tag, "ModelNotSupported")
+    const image = { ...request({}), messages: [Message.user([Message.image("AAAA", "image/png")])] }
+    assert.strictEqual(questionOf(server, image).messages[0]?.content[0]?.type, "text")
   })
 })
 

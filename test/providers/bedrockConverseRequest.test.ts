@@ -1,11 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
 import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.ts"
-import { structuredOutput } from "../../src/providers/internal/capability.ts"
-import type { Server } from "../../src/providers/internal/adjust.ts"
 import { vendorAtBedrock } from "../../src/providers/internal/models/ids.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
-import { questionOf } from "./asked.ts"
+import { questionOf, type Server, structuredOutput } from "./asked.ts"
 
 const server: Server = { id: "acme", endpoint: "converse", vendor: vendorAtBedrock }
 const protocol = bedrockConverse("acme")

@@ -3,12 +3,11 @@ import { Message, type Provider } from "effect-agent"
 import { encoder as messagesEncoder } from "../../src/providers/internal/anthropic/request.ts"
 import { encoder as converseEncoder } from "../../src/providers/internal/bedrock/request.ts"
 import { encoder as geminiEncoder } from "../../src/providers/internal/gemini/request.ts"
-import type { Server } from "../../src/providers/internal/adjust.ts"
 import { encoder as chatEncoder } from "../../src/providers/internal/openAiChat/request.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import { encoder as responsesEncoder } from "../../src/providers/internal/openAiResponses/request.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
-import { asked, questionOf } from "./asked.ts"
+import { asked, questionOf, type Server } from "./asked.ts"
 
 type Api = "chat" | "responses" | "messages" | "generateContent" | "converse"
 

@@ -3,16 +3,14 @@ import { Message, type Provider, type RunOptions } from "effect-agent"
 import { anthropicMessages } from "../../src/providers/internal/anthropic/protocol.ts"
 import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.ts"
 import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
-import type { Server } from "../../src/providers/internal/adjust.ts"
 import type { Question } from "../../src/providers/internal/question.ts"
-import { apis, type HostedTool, type SearchMember } from "../../src/providers/internal/support.ts"
+import type { HostedTool, SearchMember } from "../../src/providers/Deployment.ts"
 import { vendorAtBedrock } from "../../src/providers/internal/models/ids.ts"
-import type { Endpoint } from "../../src/providers/internal/models/rule.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
 import type { Protocol } from "../../src/providers/Protocol.ts"
-import { questionOf } from "./asked.ts"
+import { type Endpoint, questionOf, type Server } from "./asked.ts"
 
 interface Wire {
   readonly protocol: Protocol
@@ -109,12 +107,11 @@ const closed: Provider.ToolDefinition = {
 const open: Provider.ToolDefinition = { ...closed, parameters: { type: "object", properties: {} } }
 
 describe.each(Object.entries(wires))("by %s", (_name, wire) => {
-  const endpoint = wire.protocol.endpoint ?? "chat"
-  const { hostedTools: has, lacks, strictTools } = apis[endpoint]
-  const searchLacks = [...(apis[endpoint].searchLacks ?? []), ...(wire.server.searchLacks ?? [])]
+  const { hostedTools: has = [], lacks = [], strictTools } = wire.protocol
+  const searchLacks = [...(wire.protocol.searchLacks ?? []), ...(wire.server.searchLacks ?? [])]
   const ask = (request: Partial<Provider.ModelRequest>, server: Partial<Server> = {}) => {
     const question = questionOf(
-      { ...wire.server, ...server, id: "acme", endpoint },
+      { ...wire.server, ...server, id: "acme", protocol: wire.protocol },
       { model: wire.model, messages: [Message.user("Hi")], tools: [closed], options: {}, ...request }
     )
     const body = wire.protocol.encode(question)

@@ -2,9 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { ReplyWriter } from "effect-agent/providers"
 import type { Provider, RunOptions } from "effect-agent"
-import type { Endpoint } from "../../src/providers/internal/models/rule.ts"
 import { restorer } from "../../src/providers/internal/toolSchemas.ts"
-import { questionOf } from "./asked.ts"
+import { type Endpoint, questionOf } from "./asked.ts"
 
 type Json = Schema.Json
 
@@ -30,7 +29,7 @@ const ask = (
   { endpoint = "responses", model = models[endpoint], more, options = {}, schemas }: Asked = {}
 ) => {
   const tool = { name: "t", description: "Does it.", parameters, ...more }
-  const server = { id: "acme", protocol: "any", own: [], lacks: [], endpoint, schemas }
+  const server = { id: "acme", protocol: "any", endpoint, schemas }
   return questionOf(server, { model, messages: [], tools: [tool], options })
 }
 
@@ -217,7 +216,7 @@ describe("the schema of a tool", () => {
 
   it("is the same object for the same tool", () => {
     const tool = { name: "t", description: "Does it.", parameters: { anyOf: [object({ a: text })] } }
-    const server = { id: "acme", protocol: "any", own: [], lacks: [], endpoint: "messages" } as const
+    const server = { id: "acme", protocol: "any", endpoint: "messages" } as const
     const of = () =>
       questionOf(server, { model: models.messages, messages: [], tools: [tool], options: {} }).tools[0]
     assert.strictEqual(of(), of())

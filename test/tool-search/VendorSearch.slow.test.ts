@@ -6,7 +6,7 @@ import { ScriptedProvider } from "effect-agent/testing"
 import { ToolSearch } from "effect-agent/tool-search"
 import { play, range } from "../behaviour/play.ts"
 import { encoder } from "../../src/providers/internal/anthropic/request.ts"
-import { adjuster } from "../../src/providers/internal/adjust.ts"
+import { adjuster, serverOf } from "../providers/asked.ts"
 import { isAt, served } from "../../src/providers/internal/toolSearch.ts"
 import { asked } from "../providers/asked.ts"
 import { type Body, vendors } from "./vendors.ts"
@@ -308,7 +308,7 @@ describe("deferred tools in a request", () => {
 
   it("are served by the models and at the addresses that are known to search", () => {
     const at = (endpoint: "chat" | "responses" | "messages" | undefined, vendor: string, toolSearch = true) =>
-      served({ endpoint, vendor, toolSearch })
+      served(serverOf({ id: vendor, ...(endpoint && { endpoint }), vendor, toolSearch }))
     assert.isTrue(at("responses", "openai")({ model: "gpt-5.4-mini" }))
     assert.isFalse(at("responses", "openai")({ model: "gpt-5.4-nano" }))
     assert.isFalse(at("responses", "openai", false)({ model: "gpt-5.4-mini" }))

@@ -5,48 +5,24 @@
 import type { ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
-import * as Anthropic from "./anthropic/hosted.ts"
-import * as Gemini from "./gemini/hosted.ts"
-import * as Models from "../Models.ts"
+import { type Given, isReason } from "../Protocol.ts"
 import * as Betas from "./betas.ts"
-import * as Capability from "./capability.ts"
-import { ruleOf } from "./bedrock/family.ts"
-import * as Converse from "./bedrock/options.ts"
 import { Changes } from "./changes.ts"
 import * as Json from "./json.ts"
 import * as Media from "./media.ts"
 import type { Rule, Thinking } from "./models/rule.ts"
-import { isReason } from "../Protocol.ts"
-import { type Question, vendorOf } from "./question.ts"
 import * as Parts from "./parts.ts"
 import * as PromptChanges from "./promptChanges.ts"
+import { type Question, vendorOf } from "./question.ts"
+import type { Server } from "./server.ts"
 import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
-import * as ToolSearch from "./toolSearch.ts"
 import * as ToolSchemas from "./toolSchemas.ts"
-
-/** The properties of a provider on which the rules of its models depend. */
-export interface Server
-  extends Capability.Schemas,
-    Support.Server,
-    Anthropic.Server,
-    ToolSearch.Server,
-    Media.Server,
-    ToolSchemas.Server {
-  /** The id of the provider, which names its members of `modelOptions.vendor`. */
-  readonly id: string
-  /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
-  readonly thinking?: Thinking | undefined
-  /** Whether the server refuses `temperature` and `topP`. */
-  readonly withoutSampling?: boolean | undefined
-  /** Whether requests contain a cache retention. */
-  readonly keepsPrompts?: boolean | undefined
-  /** Whether the server takes changes of a prompt within a conversation. */
-  readonly promptChanges?: boolean | undefined
-}
+import * as ToolSearch from "./toolSearch.ts"
 
 /** Makes a function that adapts requests for one server. */
 export const adjuster = (server: Server): ((request: ModelRequest) => Question | Reason) => {
+  const { betas, provider } = server.protocol
   let last: { readonly model: string; readonly rule: Rule | undefined; readonly read: Media.Read } | undefined
   return (request) => {
     const { model } = request
@@ -55,31 +31,45 @@ export const adjuster = (server: Server): ((request: ModelRequest) => Question |
       last = { model, rule, read: Media.reader(server, model, rule) }
     }
     const { read, rule } = last
-    const vendor = vendorOf(request.options.vendor, server.id)
+    const vendor = vendorOf(request.options.vendor, provider)
     if (isReason(vendor)) return vendor
-    const given = Betas.apart(server.endpoint, { vendor, headers: request.options.headers ?? {} })
+    const given = Betas.apart(betas, { vendor, headers: request.options.headers ?? {} })
     if (isReason(given)) return given
-    const missing = Capability.missing(server.endpoint, rule, request)
-    if (missing !== undefined) return missing
     const { adjusted, messages } = read(request.messages)
     const asked = question(server, rule, { ...request, messages }, given)
-    return { ...asked, adjusted: [...adjusted, ...asked.adjusted] }
+    return isReason(asked) ? asked : { ...asked, adjusted: [...adjusted, ...asked.adjusted] }
   }
 }
 
-/** Makes a function that returns why a model cannot take an image or a file. */
-export const refuser = (server: Server): NonNullable<Provider["Service"]["refuses"]> => {
+/** The abilities of the provider of a server, by the rules of its models. */
+export const abilities = (
+  server: Server
+): Required<Pick<Provider["Service"], "refuses" | "structuredOutput" | "toolSearch">> => {
   const byModel = new Map<string, ReturnType<typeof Media.refusals>>()
-  return ({ model }, media) => {
-    const refusal = byModel.get(model) ?? Media.refusals(server, model, find(server, model))
-    byModel.set(model, refusal)
-    return refusal(media)
+  return {
+    refuses: ({ model }, media) => {
+      const refusal = byModel.get(model) ?? Media.refusals(server, model, find(server, model))
+      byModel.set(model, refusal)
+      return refusal(media)
+    },
+    structuredOutput: ({ model, tools }) => answersBySchema(server, model, tools),
+    toolSearch: ToolSearch.served(server)
   }
 }
 
-const find = (server: Server, model: string): Rule | undefined => {
-  const rule = Models.find(model, server)
-  return rule === undefined || server.endpoint !== "converse" ? rule : ruleOf(rule, model)
+const answersBySchema = (
+  { find, protocol, serves }: Server,
+  model: string,
+  tools: Question["tools"]
+): boolean => {
+  const rule = find(model)
+  const asked = { model, tools, level: undefined, vendor: {}, serves }
+  return protocol.answersBySchema?.(rule, asked) ?? rule?.structuredOutput ?? serves.takesSchema ?? false
+}
+
+const find = ({ find, protocol }: Server, model: string): Rule | undefined => {
+  const rule = find(model)
+  return rule === undefined || protocol.adapt === undefined ? rule : protocol.adapt(rule, model)
 }
 
 // ───────────────────────── Changes
@@ -88,24 +78,32 @@ const question = (
   server: Server,
   rule: Rule | undefined,
   request: ModelRequest,
-  { headers, vendor }: Betas.Given
-): Question => {
+  { headers, vendor }: Given
+): Question | Reason => {
+  const { protocol, serves } = server
   const { headers: _, promptChanges, thinkingBudgets, thinkingLevel, vendor: __, ...asked } = request.options
   const changes = new Changes(asked)
-  if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
   const { model } = request
-  const fit = { ...request, tools: ToolSchemas.fitted(changes, server, request) }
+  const fit = { ...request, tools: ToolSchemas.fitted(changes, protocol, request) }
   Support.leaveOut(changes, server, fit.tools)
-  const isClaude = server.endpoint === "messages"
   const taken = toolsTaken(changes, rule, fit.tools)
   const own = { ...request, tools: Parts.adapt(changes, server, { ...request, tools: taken }) }
-  const declared = ToolSearch.declared(changes, server, rule, own)
-  const tools = isClaude ? Anthropic.restrict(changes, server, { model, rule, tools: declared }) : declared
-  const hosted = isClaude ? (changes.options.hostedTools ?? []) : []
-  const hasTools = tools.length + Json.array(vendor["tools"]).length + hosted.length > 0
+  const offered = {
+    model,
+    vendor,
+    serves,
+    tools: ToolSearch.declared(changes, server, rule, own),
+    level: thinkingLevel
+  }
+  const accepted = protocol.accepts?.(rule, offered, changes) ?? offered
+  if (isReason(accepted)) return accepted
+  Support.reportSearches(changes, server)
+  const { tools } = accepted
+  const { hostedTools = [] } = changes.options
+  const hasTools = tools.length + Json.array(vendor["tools"]).length + hostedTools.length > 0
   limit(changes, server, rule)
-  const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
-  const set = ownThinking(server, vendor)
+  const level = hasTools && rule !== undefined ? force(changes, rule, accepted.level) : accepted.level
+  const set = protocol.thinkingIn?.(vendor)
   const isOwn = set !== undefined
   const thinking = isOwn
     ? {}
@@ -113,39 +111,24 @@ const question = (
   const thinks = isOwn
     ? set["type"] !== "disabled"
     : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
-  if (server.withoutSampling === true) leaveBothOut(changes, "This version of the API refuses it.")
+  if (serves.withoutSampling === true) leaveBothOut(changes, "This version of the API refuses it.")
   else sample(changes, rule, thinks)
-  if (server.endpoint === "converse") Converse.restrict(changes, { model, rule, tools, level })
   const { adjusted, options } = changes
   const made = { ...request, tools, options, headers, thinking, thinkingLevel: level, vendor, rule, adjusted }
   return promptChanges === "append" ? PromptChanges.appended(changes, server, made) : made
 }
 
-/** The thinking of Claude as the application sets it in the body. */
-const ownThinking = ({ endpoint }: Server, vendor: Json.JsonObject): Json.JsonObject | undefined => {
-  if (endpoint === "converse")
-    return Json.object(Json.object(vendor["additionalModelRequestFields"])?.["thinking"])
-  return endpoint === "messages" ? Json.object(vendor["thinking"]) : undefined
-}
-
-/** The minimum of OpenAI's Responses API. */
-const minOutput = 16
-
-const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule | undefined): void => {
-  const { cacheRetention, maxTokens, sessionId, temperature } = changes.options
+const limit = (changes: Changes, { serves }: Server, rule: Rule | undefined): void => {
+  const { cacheRetention, maxTokens, sessionId } = changes.options
   const most = rule?.maxOutput
   if (maxTokens !== undefined && most !== undefined && maxTokens > most) {
     if (rule?.isSecondHand === true)
       changes.report("maxTokens", maxTokens, maxTokens, `Elsewhere the model answers with at most ${most}.`)
     else changes.set("maxTokens", most, "The model answers with no more tokens.")
   }
-  if (endpoint === "responses" && maxTokens !== undefined && maxTokens < minOutput)
-    changes.set("maxTokens", minOutput, "The Responses API accepts no less.")
-  if (endpoint === "messages" && temperature !== undefined && temperature > 1)
-    changes.set("temperature", 1, "The Messages API accepts no more.")
   if (rule?.stop === false) changes.leaveOut("stop", "The model refuses stop sequences.")
   if (
-    keepsPrompts === true &&
+    serves.keepsPrompts === true &&
     cacheRetention === "long" &&
     sessionId !== undefined &&
     rule?.longCache === undefined
@@ -170,43 +153,6 @@ const toolsTaken = (
   )
   changes.leaveOut("toolChoice", "The model takes no tools.")
   return []
-}
-
-/** Adapts the tool choice, and returns the thinking level that the model accepts with tools. */
-const allowTools = (
-  changes: Changes,
-  { endpoint }: Server,
-  rule: Rule | undefined,
-  hasTools: boolean,
-  level: ThinkingLevel | undefined
-): ThinkingLevel | undefined => {
-  if (!hasTools || rule === undefined) return level
-  const onChat = endpoint === "chat" ? chatLevel(changes, rule, level) : level
-  return force(changes, rule, onChat)
-}
-
-/** The level that Chat Completions accepts with tools. */
-const chatLevel = (
-  changes: Changes,
-  { tools }: Rule,
-  level: ThinkingLevel | undefined
-): ThinkingLevel | undefined => {
-  const isAsked = level !== undefined && level !== "off"
-  if (tools === "chatWithEffortNone") {
-    if (level !== "off")
-      changes.report(
-        "thinkingLevel",
-        level,
-        "none",
-        "On Chat Completions the model takes tools only without thinking; the Responses API takes both."
-      )
-    return "off"
-  }
-  if (tools !== "chatWithoutEffort" || !isAsked) return level
-  const reason =
-    "On Chat Completions the model takes tools only without an effort; the Responses API takes both."
-  changes.report("thinkingLevel", level, null, reason)
-  return undefined
 }
 
 /** A forced tool call wins over thinking if the model does not support both. */
@@ -249,14 +195,14 @@ interface Asked {
 
 const think = (
   changes: Changes,
-  { endpoint, thinking: usual }: Server,
+  { protocol: { budget, endpoint }, serves }: Server,
   rule: Rule | undefined,
   { asked, level, thinkingBudgets }: Asked,
   vendor: Json.JsonObject
 ): Json.JsonObject => {
   // A protocol without rules of its own reads the level from the question.
   if (level === undefined || endpoint === undefined) return {}
-  const thinking = rule?.thinking ?? usual
+  const thinking = rule?.thinking ?? serves.thinking
   if (thinking === undefined) {
     if (asked === level)
       changes.report(
@@ -269,7 +215,7 @@ const think = (
   }
   const own = thinkingBudgets?.[level]
   const maxTokens = Json.number(vendor["max_tokens"]) ?? changes.options.maxTokens
-  const { members, word } = Think.send(thinking, endpoint, level, { own, maxTokens })
+  const { members, word } = Think.send(thinking, { endpoint, budget }, level, { own, maxTokens })
   if (own !== undefined && thinking.budget === undefined)
     changes.report("thinkingBudgets", own, null, "The model takes no budget of thinking.")
   const isSilentOff = level === "off" && word === null && !Think.isOn(thinking, "off")

@@ -5,19 +5,28 @@ import type { Question } from "./question.ts"
 
 type Options = Question["options"]
 
-/** The options to send, and their differences from those of the application. */
+/**
+ * The options to send, and their differences from those of the application.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export class Changes {
+  /** The options to send. */
   options: Options
+  /** The differences, as `ModelCallEnd.adjusted` reports them. */
   readonly adjusted: Array<Adjustment> = []
 
   constructor(options: Options) {
     this.options = options
   }
 
+  /** Reports that the request has another value than the application gave, or none. */
   report(option: string, asked: Json.Json | undefined, sent: Json.Json, reason: string): void {
     this.adjusted.push({ option, asked: asked ?? null, sent, reason })
   }
 
+  /** Leaves an option out, and reports it if the application gave it. */
   leaveOut(option: keyof Options, reason: string): void {
     const { [option]: asked, ...rest } = this.options
     if (asked === undefined) return
@@ -36,6 +45,7 @@ export class Changes {
     }
   }
 
+  /** Sends another value of an option. */
   set<Name extends "logprobs" | "maxTokens" | "temperature">(
     option: Name,
     value: number,

@@ -4,54 +4,18 @@
  */
 import { memoize } from "effect/Function"
 import * as DataUrl from "./dataUrl.ts"
-import * as Family from "./bedrock/family.ts"
 import * as ImageFile from "../../media/ImageFile.ts"
 import type { ModelMessage } from "../../Message.ts"
 import type { Adjustment } from "../../ModelEvent.ts"
-import * as Models from "../Models.ts"
-import type { Protocol } from "../Protocol.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import * as Recovery from "../../internal/recovery.ts"
-import type { Endpoint, Rule } from "./models/rule.ts"
-
-export interface Server extends Models.Served {
-  readonly endpoint?: Endpoint | undefined
-  readonly refuses?: Protocol["refuses"]
-}
+import type { MediaLimits, Rule } from "./models/rule.ts"
+import type { Server } from "./server.ts"
 
 type Media = Recovery.Media
 
-/** The limits of a server. Lengths are those of base64, which servers count, and pixels those of a side of an image. */
-interface Limits {
-  readonly length?: number
-  readonly pixels?: number
-  /** The pixels of a side in a request with more images than `crowd`. */
-  readonly crowdedPixels?: number
-  readonly crowd?: number
-  /** The length of all files of a request. */
-  readonly total?: number
-}
-
-const MiB = 1024 * 1024
-
-/**
- * By endpoint or, where a vendor has others, by vendor. https://platform.claude.com/docs/en/build-with-claude/vision,
- * https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html, https://console.groq.com/docs/vision and
- * https://docs.x.ai/docs/guides/image-understanding, read in November 2026.
- */
-const limits: Readonly<Record<string, Limits>> = {
-  messages: { length: 5 * MiB, pixels: 8000, crowd: 20, crowdedPixels: 2000, total: 30 * MiB },
-  converse: { length: 5 * MiB, pixels: 8000, total: 24 * MiB },
-  groq: { length: 4 * MiB, total: 4 * MiB },
-  xai: { length: 20 * MiB }
-}
-
-const limitsOf = (server: Server, model: string): Limits => {
-  const { endpoint = "", vendor } = server
-  if (endpoint === "converse" && Family.of(model).isClaude)
-    return { ...limits["messages"], ...limits["converse"] }
-  return (typeof vendor === "string" ? limits[vendor] : undefined) ?? limits[endpoint] ?? {}
-}
+const limitsOf = ({ protocol }: Server, model: string, rule: Rule | undefined): MediaLimits =>
+  rule?.media ?? protocol.media?.(model) ?? {}
 
 /** Makes a function that returns why a model cannot take an image or a file, in words that end a sentence. */
 export const refusals = (
@@ -59,7 +23,7 @@ export const refusals = (
   model: string,
   rule: Rule | undefined
 ): ((media: Media) => string | undefined) => {
-  const { length = Infinity, pixels = Infinity } = limitsOf(server, model)
+  const { length = Infinity, pixels = Infinity } = limitsOf(server, model, rule)
   const find = (media: Media): string | undefined => {
     const { input, isSecondHand = false } = rule ?? {}
     const unread = input === undefined || isSecondHand ? undefined : unreadable(model, input, media)
@@ -71,7 +35,7 @@ export const refusals = (
     if (image !== null && "fault" in image) return image.fault
     if (image !== null && Math.max(image.width, image.height) > pixels)
       return `it has ${image.width} × ${image.height} pixels, and ${model} takes images of at most ${pixels} a side`
-    return server.refuses?.(media)
+    return server.protocol.refuses?.(media)
   }
   const found = memoize((media: Media) => find(media) ?? null)
   return (media) => found(media) ?? undefined
@@ -103,7 +67,7 @@ export type Read = (messages: ModelRequest["messages"]) => Readable
 
 /** Makes a function that leaves out what a model cannot take. It returns the same objects for the same messages. */
 export const reader = (server: Server, model: string, rule: Rule | undefined): Read => {
-  const { crowd = Infinity, crowdedPixels = Infinity, total = Infinity } = limitsOf(server, model)
+  const { crowd = Infinity, crowdedPixels = Infinity, total = Infinity } = limitsOf(server, model, rule)
   const refusal = refusals(server, model, rule)
   const alone = Recovery.replacing(refusal)
   const crowded = Recovery.replacing((media) => {

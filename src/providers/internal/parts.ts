@@ -1,33 +1,22 @@
 /** Leaves out the options of blocks and tools that a server does not have, and reports them. */
 import { memoize } from "effect/Function"
-import { generation } from "./gemini/generation.ts"
 import type { ImageDetail } from "../../Message.ts"
-import type * as Models from "../Models.ts"
-import type { Endpoint } from "./models/rule.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Changes } from "./changes.ts"
-import { apis, type PartOption } from "./support.ts"
-
-interface Server {
-  readonly endpoint?: Endpoint | undefined
-  readonly vendor?: Models.Vendor | undefined
-}
+import type { Server } from "./server.ts"
+import { titleOf } from "./support.ts"
+import type { PartOption } from "../Protocol.ts"
 
 /** The tools of a request as the server takes them. Reports the options of blocks and tools that it leaves out. */
 export const adapt = (
   changes: Changes,
-  { endpoint, vendor }: Server,
+  { protocol, serves }: Server,
   { messages, model, tools }: ModelRequest
 ): ModelRequest["tools"] => {
-  if (endpoint === undefined) return tools
-  const { api, parts } = apis[endpoint]
-  // Other servers of the Messages API are known to take only what all tools have.
-  const isForeign = endpoint === "messages" && vendor !== "anthropic"
-  const takes = (option: PartOption) =>
-    parts.includes(option) &&
-    !(isForeign && ofTools.has(option)) &&
-    (option !== "detail" || endpoint !== "generateContent" || generation(model) >= 3)
-  const lacking = `${api} has no such option for this model.`
+  const parts = protocol.parts?.(model, serves)
+  if (parts === undefined) return tools
+  const takes = (option: PartOption) => parts.includes(option)
+  const lacking = `${titleOf(protocol)} has no such option for this model.`
   const { cites, detail } = asked(messages)
   if (detail !== undefined && !takes("detail")) changes.report("image.detail", detail, null, lacking)
   if (cites && !takes("citations")) changes.report("file.citations", { enabled: true }, null, lacking)
@@ -43,8 +32,6 @@ export const adapt = (
     return hasExamples || callable.inputExamples === undefined ? callable : described(callable)
   })
 }
-
-const ofTools: ReadonlySet<PartOption> = new Set(["inputExamples", "allowedCallers"])
 
 interface Asked {
   readonly detail: ImageDetail | undefined

@@ -12,17 +12,12 @@ import * as Schema from "effect/Schema"
 import { VendorMembers } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Endpoint, PromptPart } from "./models/rule.ts"
+import type { PromptChanges } from "../Protocol.ts"
 import type { Changes } from "./changes.ts"
+import type { Server } from "./server.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { type Change, type Changed, merge, type Prompt, type Question } from "./question.ts"
-
-/** A server, and whether it takes what its vendor takes. */
-interface Server {
-  readonly id: string
-  readonly endpoint?: Endpoint | undefined
-  readonly promptChanges?: boolean | undefined
-}
 
 const Tool = Schema.Struct({
   name: Schema.String,
@@ -43,28 +38,10 @@ const isPrompt = Schema.is(
   })
 )
 
-/** How an API takes changes. */
-interface Way {
-  /**
-   * The tools that it adds: any, in place of those of the same names (`"define"`); any of new names, and it takes none away (`"add"`);
-   * those that it took away (`"name"`).
-   */
-  readonly tools: "define" | "add" | "name"
-  /** The member of the body that has the effort. */
-  readonly effort?: string
-}
-
-const ways: Partial<Readonly<Record<Endpoint, Way>>> = {
-  messages: { tools: "define", effort: "output_config" },
-  responses: { tools: "add", effort: "reasoning" },
-  converse: { tools: "name" }
-}
-
 /** The question with the prompt that the conversation began with, and with the changes since, where the model takes them. */
 export const appended = (changes: Changes, server: Server, question: Question): Question => {
-  const { endpoint, id } = server
+  const { endpoint, promptChanges: way, provider: id } = server.protocol
   const { messages, options, rule, vendor } = question
-  const way = endpoint === undefined ? undefined : ways[endpoint]
   // OpenAI takes no change of the effort of its "pro" mode (openrouter.ai/docs, GPT-6 Astra).
   const isPro = Json.object(vendor["reasoning"])?.["mode"] !== undefined
   const takes = (endpoint === undefined ? undefined : rule?.promptChanges?.[endpoint])?.filter(
@@ -74,7 +51,7 @@ export const appended = (changes: Changes, server: Server, question: Question): 
     endpoint === undefined ||
     way === undefined ||
     takes === undefined ||
-    (endpoint !== "converse" && server.promptChanges !== true)
+    (way.isEverywhere !== true && server.serves.promptChanges !== true)
   ) {
     changes.report(
       "promptChanges",
@@ -90,7 +67,7 @@ export const appended = (changes: Changes, server: Server, question: Question): 
     changes.report("promptChanges", "append", "replace", reason)
     return question
   }
-  if (endpoint === "converse" && options.toolChoice === "none") return question
+  if (way.needsTools === true && options.toolChoice === "none") return question
   const { system = "", thinking, tools } = question
   const present = { system, thinking, tools }
   const noted = notedIn(question, id, endpoint)
@@ -102,7 +79,8 @@ export const appended = (changes: Changes, server: Server, question: Question): 
   for (const { index, prompt } of [...noted, { index: messages.length, prompt: present }]) {
     const change = changeOf({ way, takes, head }, before, prompt)
     const isSame = change !== undefined && isNothing(change)
-    const isUnread = endpoint === "messages" && change?.effort !== undefined && isInLoop(messages, index)
+    const isUnread =
+      way.effortBetweenTurns === true && change?.effort !== undefined && isInLoop(messages, index)
     if (change === undefined || isUnread || (!isSame && index === messages.length && isAfterAnswer)) {
       head = prompt
       at.clear()
@@ -177,7 +155,7 @@ const promptIn = memoize((note: Json.JsonObject): Found => {
 // ───────────────────────── Changes
 
 interface Means {
-  readonly way: Way
+  readonly way: PromptChanges
   readonly takes: ReadonlyArray<PromptPart>
   readonly head: Prompt
 }

@@ -8,7 +8,12 @@ import { both, impliedType, kindOf, only, read, texts, typesOf, withTypes } from
 
 type Node = Json.JsonObject
 
-/** The part of JSON Schema that a vendor takes. */
+/**
+ * The part of JSON Schema that a vendor takes.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Form {
   /** Whether it takes a keyword, without those of references. */
   readonly takes: (keyword: string, value: Json.Json) => boolean
@@ -20,10 +25,10 @@ export interface Form {
   readonly refers: boolean
   /**
    * Whether each schema has one type, or is a union and nothing else. `"openApi"`: it then takes values of an `enum` only if they
-   * are texts, and `nullable` in place of the type `null`.
+   * are texts, and `nullable` in place of the type `null` (default: neither).
    */
   readonly plain?: "openApi" | "jsonSchema"
-  /** Whether objects have no properties beside those of the schema. */
+  /** Whether objects have no properties beside those of the schema (default: `false`). */
   readonly closes?: boolean
 }
 

@@ -1,5 +1,6 @@
 /** Converts a thinking level to the members of the body that a model accepts. */
 import type { ThinkingLevel } from "../../RunOptions.ts"
+import type { Budget } from "../Protocol.ts"
 import * as Json from "./json.ts"
 import type { Endpoint, Thinking, Word } from "./models/rule.ts"
 
@@ -22,10 +23,16 @@ export interface Budgets {
   readonly maxTokens: number | undefined
 }
 
-/** Encodes a level for an endpoint. */
+/** An API, and how it counts budgets. */
+export interface Way {
+  readonly endpoint: Endpoint
+  readonly budget: Budget | undefined
+}
+
+/** Encodes a level for an API. */
 export const send = (
   thinking: Thinking,
-  endpoint: Endpoint,
+  { budget: counts = {}, endpoint }: Way,
   level: ThinkingLevel,
   { maxTokens, own }: Budgets
 ): Sent => {
@@ -33,7 +40,7 @@ export const send = (
   const wire = thinking.wire?.[endpoint]
   const budgetWire = thinking.budget?.wire?.[endpoint]
   if (own !== undefined && level !== "off" && budgetWire !== undefined)
-    return { members: fill(budgetWire, bounded(thinking, endpoint, own, maxTokens, own)) }
+    return { members: fill(budgetWire, bounded(thinking, counts, own, maxTokens, own)) }
   if (word === undefined || word === null) return { members: {}, word: null }
   if (typeof word === "object") return { members: word }
   if (wire === undefined) return { members: {}, word: null }
@@ -41,38 +48,30 @@ export const send = (
     return { members: level === "off" ? hidden(fill(wire, word)) : fill(wire, word), ...shown(level, word) }
   if (level === "off")
     return { members: hidden(fill(wire, own ?? word)), ...(word === 0 ? {} : { word: own ?? word }) }
-  if (isOfClaude(endpoint) && maxTokens !== undefined && maxTokens <= minBudget)
-    return { members: {}, word: null }
-  return { members: fill(wire, bounded(thinking, endpoint, word, maxTokens, own)) }
+  if (maxTokens !== undefined && maxTokens <= (counts.leaves ?? 0)) return { members: {}, word: null }
+  return { members: fill(wire, bounded(thinking, counts, word, maxTokens, own)) }
 }
 
 const shown = (level: ThinkingLevel, word: string): Pick<Sent, "word"> =>
   word === level || (level === "off" && word === "none") ? {} : { word }
 
-/** The minimum budget of Anthropic. It also leaves this many of `max_tokens` for the answer. */
-const minBudget = 1024
-
-/** Whether the budgets of an endpoint are those of Claude. */
-const isOfClaude = (endpoint: Endpoint): boolean => endpoint === "messages" || endpoint === "converse"
-
 /** A token budget within the bounds of the model. */
 const bounded = (
   { budget = {}, levels = {} }: Thinking,
-  endpoint: Endpoint,
+  counts: Budget,
   usual: number,
   maxTokens: number | undefined,
   own: number | undefined
 ): number => {
-  // Gemini's values for an unlimited budget and for none.
-  if (endpoint === "generateContent" && (own === -1 || (own === 0 && levels.off === 0))) return own
-  const room = roomFor(endpoint, maxTokens, own)
+  if (own !== undefined && (own === counts.unlimited || (own === 0 && levels.off === 0))) return own
+  const room = roomFor(counts, maxTokens, own)
   return Math.max(budget.min ?? 0, Math.min(budget.max ?? Infinity, room, Math.floor(own ?? usual)))
 }
 
 /** Thinking counts as output, so the budget must leave tokens for the answer. */
-const roomFor = (endpoint: Endpoint, maxTokens: number | undefined, own: number | undefined): number => {
+const roomFor = ({ leaves }: Budget, maxTokens: number | undefined, own: number | undefined): number => {
   if (maxTokens === undefined) return Infinity
-  if (isOfClaude(endpoint)) return maxTokens - minBudget
+  if (leaves !== undefined) return maxTokens - leaves
   return own === undefined ? Math.floor(maxTokens / 2) : Infinity
 }
 

@@ -5,74 +5,46 @@
  */
 import { memoize } from "effect/Function"
 import type { Changes } from "./changes.ts"
-import { vendorAtBedrock } from "./models/ids.ts"
 import { kindOfJson } from "../../internal/invalidTool.ts"
 import * as Json from "./json.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
 import { parseArguments } from "../../ModelEvent.ts"
 import { form as openAi } from "./openAiSchema.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import type { Endpoint } from "./models/rule.ts"
-import type { ModelOptions } from "../../RunOptions.ts"
 import { read } from "./schemaKeywords.ts"
-import { type Form, ofParams, ofValue } from "./schemaWriter.ts"
+import { type Form, ofParams } from "./schemaWriter.ts"
 
 // ───────────────────────── Forms
 
-const among =
+export const among =
   (keywords: string, formats: RegExp): Form["takes"] =>
   (keyword, value) =>
     keyword === "format" ? formats.test(String(value)) : keywords.split(" ").includes(keyword)
-
-/** Anthropic takes what OpenAI does, and names as in its error "Property keys should match pattern". */
-const anthropic: Form = { ...openAi, names: /^[a-zA-Z0-9_.-]{1,64}$/ }
-
-/** Nova of Amazon rejects other keywords at the top. Other models by Converse are taken to be as strict as Claude. */
-const nova: Form = { ...anthropic, top: new Set(["type", "properties", "required", "$defs"]) }
-
-/** Gemini's own form, by the docs of `responseJsonSchema` and of `FunctionDeclaration` in `@google/genai@1.30.0`. */
-const gemini: Form = {
-  takes: among(
-    "type title description enum items prefixItems minItems maxItems minimum maximum anyOf properties additionalProperties required",
-    /^(?:date-time|date|time)$/
-  ),
-  names: /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
-  refers: false,
-  plain: "jsonSchema"
-}
 
 /**
  * Gemini's first form, a part of OpenAPI, in which gateways send the tools of any client to it: "Unknown name \"$schema\"". It is
  * also within what Moonshot takes: no references with other keywords, no type beside `anyOf`.
  */
 const openApi: Form = {
-  ...gemini,
   takes: among(
     "type title description enum items minItems maxItems minimum maximum anyOf properties required minLength maxLength pattern default",
     /^(?:enum|date-time|int32|int64|float|double)$/
   ),
+  names: /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
+  refers: false,
   plain: "openApi"
 }
 
-/** How a server takes schemas. */
-export interface Server {
-  readonly endpoint?: Endpoint | undefined
-  readonly schemas?: "jsonSchema" | "openApi" | undefined
-}
+/** The form of an API that gateways have too, with models of vendors that take less. */
+export const usually =
+  (form: Form): ((model: string) => Form) =>
+  (model) =>
+    /gemini|kimi|moonshot/i.test(model) ? openApi : form
 
-const formOf = ({ endpoint, schemas }: Server, model: string): Form | undefined => {
-  if (schemas === "openApi") return openApi
-  switch (endpoint) {
-    case undefined:
-      return undefined
-    case "generateContent":
-      return gemini
-    case "converse":
-      return vendorAtBedrock(model) === "amazon" ? nova : anthropic
-    default:
-      if (/gemini|kimi|moonshot/i.test(model)) return openApi
-      return endpoint === "messages" ? anthropic : openAi
-  }
+/** The forms of schemas that an API takes. */
+interface Forms {
+  readonly form?: (model: string) => Form
+  readonly schemas?: "jsonSchema" | "openApi" | undefined
 }
 
 // ───────────────────────── Tools
@@ -108,10 +80,10 @@ const writerOf = (form: Form): ((tool: ToolDefinition) => ToolDefinition) => {
 /** The tools of a request in the form that the vendor takes. Leaves out and reports those whose params are no object. */
 export const fitted = (
   changes: Changes,
-  server: Server,
+  { form: formOf, schemas }: Forms,
   { model, tools }: { readonly model: string; readonly tools: ReadonlyArray<ToolDefinition> }
 ): ReadonlyArray<ToolDefinition> => {
-  const form = formOf(server, model)
+  const form = schemas === "openApi" ? openApi : formOf?.(model)
   if (form === undefined || tools.length === 0) return tools
   const usual = writerOf(form)
   // An application with strict tools knows that the server takes their schemas.
@@ -131,11 +103,6 @@ export const fitted = (
     return []
   })
 }
-
-/** An output schema in Gemini's form. */
-export const geminiOutput = memoize(({ schema }: NonNullable<ModelOptions["output"]>) =>
-  ofValue(schema, gemini)
-)
 
 // ───────────────────────── Calls
 

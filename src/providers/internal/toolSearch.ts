@@ -2,27 +2,20 @@
 import { memoize } from "effect/Function"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import * as Address from "./address.ts"
-import * as Models from "../Models.ts"
 import type { Changes } from "./changes.ts"
-import type { Endpoint, Rule } from "./models/rule.ts"
-import { apis } from "./support.ts"
-
-/** A server, and whether it lets models search for tools. */
-export interface Server extends Models.Served {
-  readonly endpoint?: Endpoint | undefined
-  readonly toolSearch?: boolean | undefined
-}
+import type { Rule } from "./models/rule.ts"
+import type { Server } from "./server.ts"
 
 /** Makes a function that returns whether the server lets the model of a request search for tools. */
 export const served =
   (server: Server) =>
   ({ model }: Pick<ModelRequest, "model">): boolean =>
-    server.toolSearch === true && isServed(server, Models.find(model, server))
+    isServed(server, server.find(model))
 
-/** Without an endpoint the server alone decides. */
-const isServed = ({ endpoint, toolSearch }: Server, rule: Rule | undefined): boolean =>
-  toolSearch === true &&
-  (endpoint === undefined || (apis[endpoint].toolSearch === true && rule?.toolSearch === true))
+/** The server alone decides for a protocol that says nothing of it. */
+const isServed = ({ protocol, serves }: Server, rule: Rule | undefined): boolean =>
+  serves.toolSearch === true &&
+  (protocol.toolSearch === undefined || (protocol.toolSearch && rule?.toolSearch === true))
 
 /** The tools of a request, none deferred where the server lets the model search for none, and not the one that it must call. */
 export const declared = (

@@ -1,16 +1,10 @@
 /**
- * The tools that Anthropic runs or defines, and other options that only some servers and models of the Messages API take:
+ * The tools that Anthropic runs or defines:
  * https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference, read in November 2026.
  */
-import { memoize } from "effect/Function"
-import type { ModelRequest, ToolDefinition } from "../../../Provider.ts"
 import type { HostedToolDefinition } from "../../../RunOptions.ts"
-import type { Changes } from "../changes.ts"
 import * as Json from "../json.ts"
-import { isClosed } from "../openAiSchema.ts"
 import { merge, type Question } from "../question.ts"
-import type { Vendor } from "../../Models.ts"
-import type { Rule } from "../models/rule.ts"
 
 /** The hosted tools as entries of the list of tools, for one provider. */
 export const definitions = (
@@ -49,7 +43,7 @@ const definition = (model: string, tool: HostedToolDefinition): Json.JsonObject 
 }
 
 /** The tool of the agent for the screen, in place of which Anthropic defines one. */
-const screen = "computer"
+export const screen = "computer"
 
 const hasScreen = ({ hostedTools = [] }: Pick<Question["options"], "hostedTools">): boolean =>
   hostedTools.some(({ type }) => type === "computerUse")
@@ -61,10 +55,10 @@ export const declared = ({ options, tools }: Question): Question["tools"] =>
 // ───────────────────────── Versions
 
 /** A set of tools, one for each action on the screen, without a name. */
-const toolset = "computer_toolset_20260801"
+export const toolset = "computer_toolset_20260801"
 
 /** The version of the tool for the screen that a model takes, `undefined` if it takes none. */
-const screenOf = (model: string): string | undefined => {
+export const screenOf = (model: string): string | undefined => {
   if (withoutScreen.test(model)) return undefined
   if (firstScreen.test(model)) return "computer_20250124"
   return secondScreen.test(model) ? "computer_20251124" : toolset
@@ -93,54 +87,3 @@ export const headers =
     const names = [...types, ...(question.changed?.takes ?? [])].flatMap((name) => betas.get(name) ?? [])
     return names.length === 0 ? {} : { "anthropic-beta": names.join(",") }
   }
-
-// ───────────────────────── Restrictions
-
-/** The properties of a server on which its options depend. */
-export interface Server {
-  readonly vendor?: Vendor | undefined
-  readonly withoutStrictTools?: boolean | undefined
-}
-
-/** Leaves out the options that a server or a model does not take, and returns the tools that the encoder offers. */
-export const restrict = (
-  changes: Changes,
-  server: Server,
-  { model, rule, tools }: Pick<ModelRequest, "model" | "tools"> & { readonly rule: Rule | undefined }
-): ModelRequest["tools"] => {
-  const { serviceTier } = changes.options
-  const served = typeof server.vendor === "string" ? tiers.get(server.vendor) : undefined
-  if (serviceTier !== undefined && served !== undefined && !served.includes(serviceTier))
-    changes.leaveOut("serviceTier", `The vendor has the tiers ${served.join(", ")}.`)
-  if (screenOf(model) === undefined)
-    changes.keepHostedTools(["webSearch", "codeExecution"], "The model has no such tool.")
-  for (const tool of changes.options.hostedTools ?? []) reportParts(changes, model, tool)
-  if (server.vendor === "anthropic" && server.withoutStrictTools !== true && rule?.structuredOutput !== false)
-    return tools
-  if (tools.some(({ parameters, strict }) => strict === true && isClosed(parameters)))
-    changes.report("strict", true, null, "The model takes no strict tools here.")
-  return tools.map(unstrict)
-}
-
-/** Reports the members of a hosted tool that the vendor does not take. */
-const reportParts = (changes: Changes, model: string, tool: HostedToolDefinition): void => {
-  if (tool.type === "webSearch" && tool.allowedDomains !== undefined && tool.blockedDomains !== undefined) {
-    const reason = "A search takes either allowedDomains or blockedDomains."
-    changes.report("hostedTools.webSearch.blockedDomains", tool.blockedDomains, null, reason)
-  }
-  if (tool.type !== "computerUse" || screenOf(model) !== toolset) return
-  const { height, width } = tool
-  const reason = "The model reads the size of the screen from its images."
-  changes.report("hostedTools.computerUse", { width, height }, null, reason)
-  const { toolChoice } = changes.options
-  if (typeof toolChoice === "object" && toolChoice.name === screen)
-    changes.leaveOut("toolChoice", "The model cannot be made to act on the screen: it decides by itself.")
-}
-
-const unstrict = memoize(({ strict: _strict, ...tool }: ToolDefinition): ToolDefinition => tool)
-
-/** https://platform.claude.com/docs/en/api/service-tiers, and `@ai-sdk/anthropic@4.0.105` for MiniMax. */
-const tiers: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
-  ["anthropic", ["auto", "standard_only"]],
-  ["minimax", ["standard", "priority"]]
-])

@@ -19,6 +19,7 @@ import * as StopReasons from "../stopReasons.ts"
 import { wholeArguments } from "../../../reply/WholeArguments.ts"
 import { isReason, type Protocol } from "../../Protocol.ts"
 import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
+import { api } from "./api.ts"
 import * as Blocks from "./block.ts"
 import type { Block } from "./block.ts"
 import { toMedia } from "./content.ts"
@@ -32,7 +33,7 @@ import type { Index, Wire } from "./wire.ts"
 export const anthropicMessages = (provider: string, dialect: Dialect = {}): Protocol => ({
   name,
   provider,
-  endpoint: "messages",
+  ...api,
   encode: encoder(provider, dialect),
   refuses: (media) => detailIn(toMedia(media)),
   headers: headers(provider),

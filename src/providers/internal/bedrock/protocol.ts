@@ -18,6 +18,7 @@ import type { Frame } from "../../Framing.ts"
 import type { Decoder, Protocol } from "../../Protocol.ts"
 import { isReason } from "../../Protocol.ts"
 import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
+import { api } from "./api.ts"
 import * as Blocks from "./blocks.ts"
 import * as Media from "./media.ts"
 import { encoder } from "./request.ts"
@@ -28,7 +29,7 @@ export const bedrockConverse = (provider: string): Protocol => {
   return {
     name: "bedrock-converse",
     provider,
-    endpoint: "converse",
+    ...api,
     encode: converse,
     refuses: (media) => detailIn(Media.of(media)),
     decoder: (_call, reply) => new ConverseDecoder(reply),

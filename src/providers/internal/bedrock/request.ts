@@ -2,7 +2,7 @@
  * Encodes requests for Converse: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 import { memoize } from "effect/Function"
-import { enforceable } from "../anthropic/schema.ts"
+import { enforceable } from "../claude.ts"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { Reason } from "../../../ProviderError.ts"
 import * as CacheMarks from "../cacheMarks.ts"
@@ -15,7 +15,7 @@ import { vendorAtBedrock } from "../models/ids.ts"
 import { isReason } from "../../Protocol.ts"
 import * as Content from "./content.ts"
 import * as Family from "./family.ts"
-import { hosted, isStrict } from "./options.ts"
+import { hosted, isStrict } from "./api.ts"
 import * as Turns from "./turns.ts"
 
 /** Encodes the bodies of one provider. */

@@ -1,13 +1,10 @@
 /**
- * The tools that Google runs, and other options that only some models of Google take:
+ * The tools that Google runs:
  * https://ai.google.dev/gemini-api/docs/tool-combination, read in November 2026.
  */
-import type { ModelRequest } from "../../../Provider.ts"
 import type { HostedToolDefinition } from "../../../RunOptions.ts"
-import type { Changes } from "../changes.ts"
 import * as Json from "../json.ts"
 import type { Question } from "../question.ts"
-import { generation } from "./generation.ts"
 
 /** How a server differs from Google's own address. */
 export interface Dialect {
@@ -48,42 +45,3 @@ export const hasScreen = ({ hostedTools = [] }: Question["options"]): boolean =>
 /** The tools to declare. */
 export const declared = ({ options, tools }: Question): Question["tools"] =>
   hasScreen(options) ? tools.filter(({ name }) => name !== screen) : tools
-
-/** Leaves out the options that a model of Google does not take. */
-export const restrict = (changes: Changes, { model, tools }: Pick<ModelRequest, "model" | "tools">): void => {
-  const { logprobs, serviceTier } = changes.options
-  if (serviceTier !== undefined && !tiers.includes(serviceTier))
-    changes.leaveOut("serviceTier", `Gemini's API has the tiers ${tiers.join(", ")}.`)
-  if (logprobs !== undefined && logprobs > maxLogprobs)
-    changes.set("logprobs", maxLogprobs, "Gemini's API names no more alternatives.")
-  const version = generation(model)
-  changes.keepHostedTools(kindsOf(model), "The model has no such tool.")
-  if (tools.length > 0 && version < 3)
-    changes.keepHostedTools(
-      ["computerUse"],
-      "Before Gemini 3, a request cannot have both these and tools of the agent."
-    )
-  if (changes.options.toolChoice === "none")
-    changes.keepHostedTools([], "Gemini's API can forbid only the tools of the agent.")
-  for (const tool of changes.options.hostedTools ?? []) {
-    if (tool.type !== "computerUse") continue
-    const { height, width } = tool
-    changes.report(
-      "hostedTools.computerUse",
-      { width, height },
-      null,
-      "Gemini counts from 0 to 999 on any screen."
-    )
-  }
-}
-
-const kindsOf = (model: string): ReadonlyArray<HostedToolDefinition["type"]> => {
-  const version = generation(model)
-  if (version >= 3) return ["webSearch", "codeExecution", "fileSearch", "computerUse"]
-  if (model.includes("computer-use")) return ["computerUse"]
-  if (version < 2) return []
-  return version < 2.5 ? ["webSearch", "codeExecution"] : ["webSearch", "codeExecution", "fileSearch"]
-}
-
-const tiers: ReadonlyArray<string> = ["standard", "flex", "priority"]
-const maxLogprobs = 20

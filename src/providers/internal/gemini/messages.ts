@@ -6,7 +6,7 @@ import * as Json from "../json.ts"
 import * as Members from "../members.ts"
 import * as Opaque from "../opaque.ts"
 import { isReason } from "../../Protocol.ts"
-import { generation } from "./generation.ts"
+import { generation } from "./api.ts"
 import { named, toFile, toImage, toMedia } from "./media.ts"
 
 /** A message as JSON, empty if there is nothing to send. */

@@ -5,12 +5,11 @@
 import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { ModelOptions } from "../../../RunOptions.ts"
-import { generation } from "./generation.ts"
+import { generation, outputSchema } from "./api.ts"
 import { type Dialect, hasScreen, screen } from "./hosted.ts"
 import * as Json from "../json.ts"
 import * as Members from "../members.ts"
 import type { Question } from "../question.ts"
-import { geminiOutput } from "../toolSchemas.ts"
 
 type Fields = Json.JsonObject
 
@@ -125,7 +124,7 @@ const configFields: ReadonlySet<string> = new Set([
 const toOutput = (output: ModelOptions["output"]): Fields =>
   output === undefined
     ? {}
-    : { responseMimeType: "application/json", responseJsonSchema: geminiOutput(output) }
+    : { responseMimeType: "application/json", responseJsonSchema: outputSchema(output) }
 
 const toInstruction = (output: ModelOptions["output"]): string =>
   output === undefined

@@ -6,6 +6,7 @@ import * as Counting from "../counting.ts"
 import { detailIn } from "../detailIn.ts"
 import * as Json from "../json.ts"
 import type { Protocol } from "../../Protocol.ts"
+import { api } from "./api.ts"
 import { GeminiDecoder } from "./decoder.ts"
 import type { Dialect } from "./hosted.ts"
 import { toImage } from "./media.ts"
@@ -17,7 +18,7 @@ export const googleGenerate = (provider: string, dialect: Dialect = {}): Protoco
   return {
     name: "google-generative",
     provider,
-    endpoint: "generateContent",
+    ...api,
     encode,
     refuses: (media) => (media.type === "image" ? detailIn(toImage(media)) : undefined),
     decoder: (call, reply) => new GeminiDecoder(call, reply),

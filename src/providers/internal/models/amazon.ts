@@ -1,5 +1,5 @@
-/** Rules for Amazon Nova, and for models that Amazon Bedrock serves in a way of its own, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+/** Rules for Amazon Nova, with sources as of `Models.readOn`. */
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const configured: Thinking["wire"] = {
   converse: {
@@ -14,7 +14,7 @@ const common = {
   forcedTools: "taken"
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Nova 2",
@@ -61,32 +61,12 @@ export const rules: ReadonlyArray<Rule> = [
     maxOutput: 10_000,
     sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/amazon-bedrock.json"],
     verified: true
-  },
-  {
-    vendor: "openai",
-    endpoints: ["converse"],
-    input: ["text"],
-    family: "gpt-oss on Amazon Bedrock",
-    pattern: String.raw`openai\.gpt-oss`,
-    isResold: true,
-    thinking: {
-      kind: "effort",
-      wire: { converse: { additionalModelRequestFields: { reasoning_effort: "$" } } },
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
-      omitted: "thinks",
-      usual: "medium"
-    },
-    stop: false,
-    contextWindow: 128_000,
-    sources: ["@ai-sdk/amazon-bedrock@5.0.101 src/amazon-bedrock-chat-language-model.ts"],
-    verified: true
   }
 ]
+
+/** The facts on Nova. */
+export const amazon: Table = {
+  vendor: "amazon",
+  rules,
+  atBedrock: [[String.raw`amazon\.nova-micro`, "text", 128_000, 10_000], [String.raw`amazon\.nova`]]
+}

@@ -1,5 +1,5 @@
 /** Rules for Claude, with sources as of `Models.readOn`. */
-import type { PromptPart, Rule, Thinking } from "./rule.ts"
+import type { PromptPart, Rule, Table, Thinking } from "./rule.ts"
 
 const adaptive: Thinking["wire"] = {
   messages: { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "$" } }
@@ -63,7 +63,7 @@ const opus4 = {
   verified: true
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Claude Fable 5.1+, Mythos 5.1+",
@@ -359,3 +359,16 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on Claude. */
+export const anthropic: Table = {
+  vendor: "anthropic",
+  rules,
+  // @anthropic-ai/sdk@1.14.0 internal/data/deprecated-models.js
+  endings: {
+    "2026-06-30": "claude-mythos-preview",
+    "2026-11-30": String.raw`claude-sonnet-4[-.]5(?!\d)`,
+    "2027-01-22": String.raw`claude-opus-4[-.]5(?!\d)`
+  },
+  atBedrock: [[String.raw`anthropic\.claude`]]
+}

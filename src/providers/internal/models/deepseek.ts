@@ -1,5 +1,5 @@
 /** Rules for DeepSeek, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const switched: Thinking["wire"] = {
   chat: { thinking: { type: "enabled" }, reasoning_effort: "$" },
@@ -23,7 +23,7 @@ const common = {
   input: ["text"]
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "DeepSeek V4 Pro",
@@ -79,3 +79,10 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on DeepSeek. */
+export const deepseek: Table = {
+  vendor: "deepseek",
+  rules,
+  atBedrock: [[String.raw`deepseek\.v3`, "text", 163_840, 81_920]]
+}

@@ -1,5 +1,5 @@
 /** Rules for Gemini and Gemma, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const budget: Thinking["wire"] = {
   generateContent: { generationConfig: { thinkingConfig: { includeThoughts: true, thinkingBudget: "$" } } }
@@ -42,7 +42,7 @@ const common = {
   sampling: "any"
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Gemini Nano Banana",
@@ -327,3 +327,13 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on Gemini and Gemma. */
+export const google: Table = {
+  vendor: "google",
+  rules,
+  atBedrock: [
+    [String.raw`google\.gemma-4-e2b`, "image", 131_072, 8192],
+    [String.raw`google\.gemma-4`, "image", 262_144, 32_768]
+  ]
+}

@@ -1,5 +1,5 @@
 /** Rules for models that Groq serves, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
 const common = {
@@ -9,10 +9,12 @@ const common = {
   contextWindow: 131_072,
   forcedTools: "taken",
   isResold: true,
+  // console.groq.com/docs/vision
+  media: { length: 4 * 1024 * 1024, total: 4 * 1024 * 1024 },
   input: ["text", "image"]
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "GPT-OSS",
@@ -119,3 +121,9 @@ export const rules: ReadonlyArray<Rule> = [
     verified: true
   }
 ]
+
+/** The facts on models that Groq serves. */
+export const groq: Table = {
+  vendor: "groq",
+  rules
+}

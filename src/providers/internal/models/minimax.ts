@@ -1,5 +1,5 @@
 /** Rules for MiniMax, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const adaptive: Thinking["wire"] = {
   messages: { thinking: { type: "adaptive" }, output_config: { effort: "$" } }
@@ -12,7 +12,7 @@ const common = {
   input: ["text", "image", "video"]
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "MiniMax M3.1",
@@ -81,3 +81,16 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on MiniMax. */
+export const minimax: Table = {
+  vendor: "minimax",
+  rules,
+  // dev.to/aihubmix fixing-requires-adaptive-thinking-2013
+  endings: { "2026-11-18": String.raw`minimax-m2` },
+  atBedrock: [
+    [String.raw`minimax\.minimax-m2$`, "text", 204_608, 128_000],
+    [String.raw`minimax\.minimax-m2\.1`, "text", 196_608, 131_072],
+    [String.raw`minimax\.minimax-m2\.5`, "text", 196_608, 98_304]
+  ]
+}

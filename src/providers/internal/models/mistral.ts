@@ -1,5 +1,5 @@
 /** Rules for Mistral, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
 const fromNone: Thinking["levels"] = {
@@ -19,7 +19,7 @@ const common = {
   input: ["text", "image"]
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Mistral Large 4",
@@ -177,3 +177,19 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on Mistral's models. */
+export const mistral: Table = {
+  vendor: "mistral",
+  rules,
+  atBedrock: [
+    [String.raw`mistral\.devstral`, "text", 262_144, 8192],
+    [String.raw`mistral\.magistral`, "image", 128_000, 40_000],
+    [String.raw`mistral\.ministral-3-3b`, "image", 256_000, 8192],
+    [String.raw`mistral\.ministral`, "image", 128_000, 4096],
+    [String.raw`mistral\.pixtral`, "image", 128_000, 8192],
+    [String.raw`mistral\.voxtral-mini`, "text", 32_768, 4096],
+    [String.raw`mistral\.voxtral`, "text", 32_768, 8192],
+    [String.raw`mistral\.mistral-large-3`, "image", 262_144, 8192]
+  ]
+}

@@ -1,5 +1,5 @@
 /** Rules for Kimi, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
 const fromLow: Thinking["levels"] = {
@@ -18,7 +18,7 @@ const common = {
   sampling: "refused"
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Kimi for coding, fast",
@@ -133,3 +133,15 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on Kimi. */
+export const moonshot: Table = {
+  vendor: "moonshot",
+  rules,
+  atBedrock: [
+    [String.raw`moonshotai\.kimi-k3\.1`, "image", 1_048_576, 1_048_576],
+    [String.raw`moonshotai\.kimi-k[3-9]`, "image", 1_048_576, 128_000],
+    [String.raw`moonshot(?:ai)?\.kimi-k2-thinking`, "text", 262_144, 16_000],
+    [String.raw`moonshotai\.kimi-k2\.5`, "image", 262_144, 16_384]
+  ]
+}

@@ -1,5 +1,5 @@
 /** Rules for OpenAI's models, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = {
   chat: { reasoning_effort: "$" },
@@ -102,7 +102,7 @@ const small = {
   verified: true
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "GPT-6 Astra, GPT-6.1 Sol, GPT-6.2 Astra and Sol",
@@ -663,5 +663,59 @@ export const rules: ReadonlyArray<Rule> = [
     sources: ["rule for unknown ids: as the newest"],
     verified: false,
     isUnknown: true
+  },
+  {
+    vendor: "openai",
+    endpoints: ["converse"],
+    input: ["text"],
+    family: "gpt-oss on Amazon Bedrock",
+    pattern: String.raw`openai\.gpt-oss`,
+    isResold: true,
+    thinking: {
+      kind: "effort",
+      wire: { converse: { additionalModelRequestFields: { reasoning_effort: "$" } } },
+      levels: {
+        off: "low",
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "high",
+        max: "high"
+      },
+      omitted: "thinks",
+      usual: "medium"
+    },
+    stop: false,
+    contextWindow: 128_000,
+    sources: ["@ai-sdk/amazon-bedrock@5.0.101 src/amazon-bedrock-chat-language-model.ts"],
+    verified: true
   }
 ]
+
+/** The facts on OpenAI's models. */
+export const openai: Table = {
+  vendor: "openai",
+  rules,
+  // openai@7.57.0 resources/shared.d.ts
+  endings: {
+    "2026-02-12": "codex-mini",
+    "2026-02-17": "chatgpt-4o",
+    "2026-03-26": "^gpt-4-(?:0125|turbo-preview|0314)",
+    "2026-05-07": "^gpt-4o-(?:mini-)?audio",
+    "2026-07-23": String.raw`^gpt-(?:5\.1-codex$|5(?:\.1)?-chat|4o-(?:mini-)?search)`,
+    "2026-08-10": String.raw`^gpt-5\.[23]-chat`,
+    "2026-09-28": String.raw`gpt-3\.5-turbo-1106`,
+    "2026-10-23":
+      "^(?:gpt-4(?:-0613|-turbo|-1106-preview)?$|gpt-4-turbo|gpt-3\\.5-turbo(?:-0125)?$|gpt-4\\.1-nano|gpt-4o-2024-05-13|o4-mini(?!-d)|o3-mini|o1(?!-))",
+    "2026-12-11": "^(?:gpt-5(?:-mini|-nano)?|o3)(?:-20|$)",
+    "2027-01-14": String.raw`^gpt-4(?:\.1(?!-nano)|o(?:-mini)?(?:-20|$))`,
+    "2027-01-20": "^gpt-audio-mini",
+    "2027-04-01": String.raw`^gpt-5\.(?:4-nano|1$|1-2)`
+  },
+  atBedrock: [
+    [String.raw`openai\.gpt-oss-safeguard`, "text", 128_000, 16_384],
+    [String.raw`openai\.gpt-oss`, "text", 131_072, 128_000],
+    [String.raw`openai\.gpt-\d`]
+  ]
+}

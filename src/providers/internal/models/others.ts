@@ -1,5 +1,5 @@
-/** Rules for Meta, Xiaomi, StepFun and Ant Ling, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+/** The facts on models of Meta, Xiaomi, StepFun and Ant Ling, and on those that only Amazon Bedrock serves, with sources as of `Models.readOn`. */
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = {
   chat: { reasoning_effort: "$" },
@@ -61,91 +61,141 @@ const ling = {
   verified: false
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+export const others: ReadonlyArray<Table> = [
   {
-    ...meta,
-    family: "Muse Spark 1.1, 1.2",
-    pattern: String.raw`muse-spark-1\.[12]`,
-    thinking: {
-      kind: "always-on",
-      wire: effort,
-      levels: { minimal: "minimal", low: "low", medium: "medium", high: "high", xhigh: "xhigh" },
-      omitted: "thinks"
-    },
-    maxOutput: 131_072,
-    verified: true
+    vendor: "meta",
+    rules: [
+      {
+        ...meta,
+        family: "Muse Spark 1.1, 1.2",
+        pattern: String.raw`muse-spark-1\.[12]`,
+        thinking: {
+          kind: "always-on",
+          wire: effort,
+          levels: { minimal: "minimal", low: "low", medium: "medium", high: "high", xhigh: "xhigh" },
+          omitted: "thinks"
+        },
+        maxOutput: 131_072,
+        verified: true
+      },
+      {
+        ...meta,
+        family: "Muse",
+        pattern: "muse-",
+        thinking: {
+          kind: "always-on",
+          wire: effort,
+          levels: {
+            minimal: "minimal",
+            low: "low",
+            medium: "medium",
+            high: "high",
+            xhigh: "xhigh",
+            max: "max"
+          },
+          omitted: "thinks"
+        },
+        verified: false,
+        isUnknown: true
+      }
+    ],
+    atBedrock: [
+      [String.raw`meta\.llama4-scout`, "image", 10_000_000, 8192],
+      [String.raw`meta\.llama4`, "image", 1_000_000, 8192],
+      [String.raw`meta\.llama`, "text", 128_000, 4096]
+    ]
   },
   {
-    ...meta,
-    family: "Muse",
-    pattern: "muse-",
-    thinking: {
-      kind: "always-on",
-      wire: effort,
-      levels: { minimal: "minimal", low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" },
-      omitted: "thinks"
-    },
-    verified: false,
-    isUnknown: true
+    vendor: "xiaomi",
+    rules: [
+      {
+        ...xiaomi,
+        family: "MiMo 2.5 Pro",
+        pattern: String.raw`mimo-v2\.5-pro`,
+        input: ["text"],
+        contextWindow: 262_144
+      },
+      {
+        ...xiaomi,
+        family: "MiMo",
+        pattern: "mimo-",
+        input: ["text", "image"],
+        contextWindow: 1_000_000,
+        maxOutput: 131_072,
+        isUnknown: true
+      }
+    ]
   },
   {
-    ...xiaomi,
-    family: "MiMo 2.5 Pro",
-    pattern: String.raw`mimo-v2\.5-pro`,
-    input: ["text"],
-    contextWindow: 262_144
+    vendor: "stepfun",
+    rules: [
+      {
+        ...stepfun,
+        family: "Step 3.5 Flash",
+        pattern: String.raw`step-3\.5-flash(?!-2603)`,
+        thinking: { kind: "always-on", omitted: "thinks" },
+        input: ["text"],
+        verified: true
+      },
+      {
+        ...stepfun,
+        family: "Step 3.7 Flash",
+        pattern: String.raw`step-3`,
+        thinking: threeLevels,
+        input: ["text", "image", "video"],
+        verified: true
+      },
+      {
+        ...stepfun,
+        family: "Step 5",
+        pattern: String.raw`step-\d`,
+        thinking: threeLevels,
+        contextWindow: 1_000_000,
+        input: ["text", "image", "video"],
+        verified: false,
+        isUnknown: true
+      }
+    ]
   },
   {
-    ...xiaomi,
-    family: "MiMo",
-    pattern: "mimo-",
-    input: ["text", "image"],
-    contextWindow: 1_000_000,
-    maxOutput: 131_072,
-    isUnknown: true
+    vendor: "ant-ling",
+    rules: [
+      {
+        ...ling,
+        family: "Ring",
+        pattern: "^ring-",
+        thinking: {
+          kind: "always-on",
+          wire: { chat: { reasoning: { effort: "$" } } },
+          levels: { high: "high", xhigh: "xhigh" },
+          omitted: "thinks"
+        }
+      },
+      {
+        ...ling,
+        family: "Ling",
+        pattern: "^ling-",
+        thinking: { kind: "none", omitted: "doesNotThink" },
+        isUnknown: true
+      }
+    ]
   },
   {
-    ...stepfun,
-    family: "Step 3.5 Flash",
-    pattern: String.raw`step-3\.5-flash(?!-2603)`,
-    thinking: { kind: "always-on", omitted: "thinks" },
-    input: ["text"],
-    verified: true
+    vendor: "nvidia",
+    rules: [],
+    atBedrock: [
+      [String.raw`nvidia\.nemotron-nano-12b`, "image", 131_072, 8192],
+      [String.raw`nvidia\.nemotron-nano-9b`, "text", 131_072, 8192],
+      [String.raw`nvidia\.nemotron-nano-3`, "text", 262_144, 8192],
+      [String.raw`nvidia\.nemotron-super-3`, "text", 262_144, 131_072]
+    ]
   },
   {
-    ...stepfun,
-    family: "Step 3.7 Flash",
-    pattern: String.raw`step-3`,
-    thinking: threeLevels,
-    input: ["text", "image", "video"],
-    verified: true
-  },
-  {
-    ...stepfun,
-    family: "Step 5",
-    pattern: String.raw`step-\d`,
-    thinking: threeLevels,
-    contextWindow: 1_000_000,
-    input: ["text", "image", "video"],
-    verified: false,
-    isUnknown: true
-  },
-  {
-    ...ling,
-    family: "Ring",
-    pattern: "^ring-",
-    thinking: {
-      kind: "always-on",
-      wire: { chat: { reasoning: { effort: "$" } } },
-      levels: { high: "high", xhigh: "xhigh" },
-      omitted: "thinks"
-    }
-  },
-  {
-    ...ling,
-    family: "Ling",
-    pattern: "^ling-",
-    thinking: { kind: "none", omitted: "doesNotThink" },
-    isUnknown: true
+    vendor: "writer",
+    rules: [],
+    atBedrock: [
+      [String.raw`writer\.palmyra-x4`, "text", 122_880, 8192],
+      [String.raw`writer\.palmyra-x5`, "text", 1_040_000, 8192]
+    ]
   }
 ]

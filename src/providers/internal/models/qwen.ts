@@ -1,5 +1,5 @@
 /** Rules for Qwen, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const flagged: Thinking["wire"] = { chat: { enable_thinking: true, reasoning_effort: "$" } }
 const budget: Thinking["wire"] = { chat: { enable_thinking: true, thinking_budget: "$" } }
@@ -20,7 +20,7 @@ const common = {
   forcedTools: "whileOff"
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Qwen 3.8",
@@ -131,3 +131,17 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on Qwen. */
+export const qwen: Table = {
+  vendor: "qwen",
+  rules,
+  atBedrock: [
+    [String.raw`qwen\.qwen3-32b`, "text", 32_768, 16_384],
+    [String.raw`qwen\.qwen3-coder-480b`, "text", 131_072, 65_536],
+    [String.raw`qwen\.qwen3-coder-next`, "text", 262_144, 65_536],
+    [String.raw`qwen\.qwen3-vl`, "image", 262_144, 262_000],
+    [String.raw`qwen\.qwen3-next`, "text", 262_144, 262_000],
+    [String.raw`qwen\.`, "text", 262_144, 131_072]
+  ]
+}

@@ -3,12 +3,33 @@ import type * as Schema from "effect/Schema"
 import type { ThinkingLevel } from "../../../RunOptions.ts"
 
 /**
- * An API of a model vendor.
+ * An API of a model vendor, by the `endpoint` of its `Protocol`.
  *
  * @since 0.2.0
  * @category models
  */
-export type Endpoint = "messages" | "responses" | "chat" | "generateContent" | "converse"
+export type Endpoint = "messages" | "responses" | "chat" | "generateContent" | "converse" | (string & {})
+
+/**
+ * The limits of images and files in a request.
+ *
+ * Lengths are those of base64, which servers count.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface MediaLimits {
+  /** The length of an image (default: none). */
+  readonly length?: number
+  /** The pixels of a side of an image (default: none). */
+  readonly pixels?: number
+  /** The pixels of a side in a request with more images than `crowd` (default: none). */
+  readonly crowdedPixels?: number
+  /** The number of images up to which `pixels` counts (default: none). */
+  readonly crowd?: number
+  /** The length of all files of a request (default: none). */
+  readonly total?: number
+}
 
 /**
  * A part of a prompt that may change within a conversation.
@@ -103,6 +124,8 @@ export interface Rule {
   readonly endpoints?: ReadonlyArray<Endpoint>
   /** The types of content that the models accept (default: unknown). */
   readonly input?: ReadonlyArray<"text" | "image" | "pdf" | "audio" | "video">
+  /** The limits of images and files (default: those of the API). */
+  readonly media?: MediaLimits
   /** Whether the models accept stop sequences (default: `true`). */
   readonly stop?: boolean
   /**
@@ -167,3 +190,22 @@ export interface Rule {
   /** Whether the rule applies to ids of its vendor that match no family (default: `false`). */
   readonly isUnknown?: boolean
 }
+
+/** The facts on the models of one vendor. */
+export interface Table {
+  readonly vendor: string
+  /** The first rule whose pattern matches an id applies. */
+  readonly rules: ReadonlyArray<Rule>
+  /** The days on which the vendor turns models off, as `YYYY-MM-DD`, with patterns of their ids (default: none). */
+  readonly endings?: Readonly<Record<string, string>>
+  /** Limits and inputs at Amazon Bedrock. The first row whose pattern matches an id applies (default: none). */
+  readonly atBedrock?: ReadonlyArray<BedrockRow>
+}
+
+/**
+ * The input of a model at Amazon Bedrock, its context window and its longest answer, by a pattern of its id there. A pattern alone: they
+ * are as at its vendor. By `@earendil-works/pi-ai@1.5.2` dist/providers/data/amazon-bedrock.json.
+ */
+export type BedrockRow =
+  | readonly [pattern: string]
+  | readonly [pattern: string, input: "text" | "image", contextWindow: number, maxOutput?: number]

@@ -1,5 +1,5 @@
 /** Rules for Grok, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = {
   chat: { reasoning_effort: "$" },
@@ -19,12 +19,14 @@ const common = {
   endpoints: ["responses", "chat"],
   input: ["text", "image"],
   sampling: "any",
+  // docs.x.ai/docs/guides/image-understanding
+  media: { length: 20 * 1024 * 1024 },
   stop: false,
   system: "message",
   forcedTools: "taken"
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "Grok 4.3",
@@ -132,3 +134,10 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on Grok. */
+export const xai: Table = {
+  vendor: "xai",
+  rules,
+  atBedrock: [[String.raw`xai\.grok`]]
+}

@@ -1,5 +1,5 @@
 /** Rules for GLM, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { Rule, Table, Thinking } from "./rule.ts"
 
 const switched: Thinking["wire"] = { chat: { thinking: { type: "enabled" }, reasoning_effort: "$" } }
 const fromLow: Thinking["levels"] = {
@@ -29,7 +29,7 @@ const common = {
   input: ["text"]
 } satisfies Partial<Rule>
 
-export const rules: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "GLM-5.3 Flash",
@@ -119,3 +119,13 @@ export const rules: ReadonlyArray<Rule> = [
     isUnknown: true
   }
 ]
+
+/** The facts on GLM. */
+export const zai: Table = {
+  vendor: "zai",
+  rules,
+  atBedrock: [
+    [String.raw`zai\.glm-(?:4|5(?![.-]?\d))`, "text", 202_752, 131_072],
+    [String.raw`zai\.glm-5[.-]3(?!-flash)`, "text", 1_000_000, 128_000]
+  ]
+}

@@ -15,6 +15,7 @@ import * as Json from "../json.ts"
 import * as StopReasons from "../stopReasons.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "../../Protocol.ts"
 import type { CallBlock, ReplyWriter } from "../../../reply/ReplyWriter.ts"
+import { api } from "./api.ts"
 import { Calls } from "./calls.ts"
 import { type Chunk, readChunk } from "./chunk.ts"
 import type { Compat } from "./compat.ts"
@@ -29,7 +30,7 @@ import { usageOf } from "./usage.ts"
 export const openAiChat = (provider: string, compat: Compat): Protocol => ({
   name: "openai-chat",
   provider,
-  endpoint: "chat",
+  ...api,
   schemas: compat.schemas,
   encode: encoder(provider, compat),
   refuses: (media) => detailIn(toMedia(compat, media)),

@@ -14,6 +14,7 @@ import * as Json from "../json.ts"
 import { logprobsOf } from "../logprobs.ts"
 import { isReason, type Protocol } from "../../Protocol.ts"
 import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
+import { api } from "./api.ts"
 import * as End from "./end.ts"
 import * as Items from "./item.ts"
 import type { Item } from "./item.ts"
@@ -27,7 +28,7 @@ import type { Place, Speech, Wire } from "./wire.ts"
 export const openAiResponses = (provider: string): Protocol => ({
   name: "openai-responses",
   provider,
-  endpoint: "responses",
+  ...api,
   encode: encoder(provider),
   refuses: (media) => detailIn(toMedia(media)),
   counting: byMembers(encoder(provider), counted),
