@@ -186,7 +186,7 @@ const woken = (make: Make, at: "ToolInvoked" | "ModelCallStart") =>
       const before = lines.length
       workers[owner]?.kill("SIGCONT")
       const isRefused = Effect.sync(() => lines.slice(before).some((line) => line.startsWith("refused")))
-      yield* Effect.timeoutOption(Effect.repeat(Effect.sleep(20), { until: () => isRefused }), 10_000)
+      yield* Effect.timeoutOption(Effect.repeat(Effect.sleep(20), { until: () => isRefused }), 5000)
       yield* Effect.sleep(1000)
       // One history: the database has what it had, and all watchers see that.
       assert.deepStrictEqual(yield* rowsIn(url), rows)
@@ -198,7 +198,8 @@ const woken = (make: Make, at: "ToolInvoked" | "ModelCallStart") =>
       assert.deepStrictEqual(effectsIn(effects), done)
       const after = lines.slice(before)
       assert.notInclude(after, "model")
-      return after.filter((line) => line.startsWith("refused"))[0]
+      // Nothing is refused where the cluster, which notices the lost lease, stops the run before it writes.
+      return after.find((line) => line.startsWith("refused"))
     }).pipe(Effect.provideContext(context))
   })
 
@@ -232,16 +233,20 @@ describe.skipIf(!Postgres.isInstalled)("taking over", () => {
     )
 
     it.live(
-      "the database refuses what a frozen worker writes to the session when it wakes, and its run ends there",
+      "a frozen worker that wakes in a call of a tool writes nothing to the session, and its run ends there",
       () =>
-        Effect.map(woken(make, "ToolInvoked"), (said) => assert.strictEqual(said, "refused session Locked")),
+        Effect.map(woken(make, "ToolInvoked"), (said) =>
+          assert.include(["refused session Locked", undefined], said)
+        ),
       60_000
     )
 
     it.live(
-      "the database refuses what a frozen worker writes to the log when it wakes, and its run ends there",
+      "a frozen worker that wakes in an answer of the model writes nothing to the log, and its run ends there",
       () =>
-        Effect.map(woken(make, "ModelCallStart"), (said) => assert.strictEqual(said, "refused log taken")),
+        Effect.map(woken(make, "ModelCallStart"), (said) =>
+          assert.include(["refused log taken", undefined], said)
+        ),
       60_000
     )
   })
