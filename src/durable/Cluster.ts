@@ -32,10 +32,12 @@ import * as PeerCalls from "./internal/PeerCalls.ts"
 import type { PeerSockets } from "./PeerSockets.ts"
 import * as PersistentMessages from "./internal/PersistentMessages.ts"
 import * as PromptLocks from "./internal/PromptLocks.ts"
+import * as Shards from "./internal/Shards.ts"
 import * as SoleProcess from "./internal/SoleProcess.ts"
 import * as TimeZone from "./internal/TimeZone.ts"
 
 export { ClusterRefused } from "./internal/ClusterRefused.ts"
+export { Shards } from "./internal/Shards.ts"
 
 /**
  * The options that all processes of a cluster share.
@@ -67,6 +69,9 @@ export interface WorkerOptions extends Options {
 /** The services that a process of a cluster uses. */
 type Cluster = Sharding.Sharding | Runners.Runners | MessageStorage
 
+/** The services that a process of a cluster uses which runs sessions. */
+type Worker = Cluster | Shards.Shards
+
 /** A tool may begin up to two seconds after the last write that the database accepted: no other worker has the session by then. */
 const shortest = Duration.seconds(5)
 
@@ -79,7 +84,8 @@ const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.Sha
     entityMessagePollInterval: 1000,
     runnerHealthCheckInterval: 2000,
     // The requests of a session end at once when it moves. Those that do not must not keep it.
-    entityTerminationTimeout: 5000
+    entityTerminationTimeout: 5000,
+    simulateRemoteSerialization: false
   }
 }
 
@@ -103,12 +109,13 @@ const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.Sha
  * @category layers
  * @since 0.2.0
  */
-export const embedded = (options: Options = {}): Layer.Layer<Cluster, ClusterRefused, SqlClient> =>
+export const embedded = (options: Options = {}): Layer.Layer<Worker, ClusterRefused, SqlClient> =>
   Sharding.layer.pipe(
     Layer.provideMerge(Runners.layerNoop),
     Layer.provideMerge(PersistentMessages.layer),
     // With the lock of the process, locks in the database would cost a statement a reply, and protect nothing.
-    Layer.provide([RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
+    Layer.provide(RunnerHealth.layerNoop),
+    Layer.provideMerge(Shards.layer(RunnerStorage.layerMemory)),
     Layer.provide(ShardingConfig.layer(settings(options))),
     Layer.provide(Layer.effectDiscard(SoleProcess.take))
   )
@@ -144,13 +151,14 @@ export const worker = ({
   host = "127.0.0.1",
   port,
   ...options
-}: WorkerOptions): Layer.Layer<Cluster, ClusterRefused, SqlClient | PeerSockets | SocketServer> => {
+}: WorkerOptions): Layer.Layer<Worker, ClusterRefused, SqlClient | PeerSockets | SocketServer> => {
   const address = RunnerAddress.make(host, port)
   const config = { ...settings(options), runnerAddress: Option.some(address) }
   return SocketRunner.layer.pipe(
     Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
     Layer.merge(DeadPeers.layer(address)),
-    Layer.provide([calls, PromptLocks.layer]),
+    Layer.provide(calls),
+    Layer.provideMerge(Shards.layer(PromptLocks.layer)),
     Layer.provideMerge(PersistentMessages.layer),
     Layer.provide(ShardingConfig.layer(config)),
     Layer.provide(Layer.effectDiscard(TimeZone.check))

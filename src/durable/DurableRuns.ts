@@ -27,7 +27,8 @@ import * as Following from "./internal/Following.ts"
 import { LocalRuns } from "./internal/LocalRuns.ts"
 import * as RunGauges from "./internal/RunGauges.ts"
 import { SessionEntity } from "./internal/SessionEntity.ts"
-import * as SessionWorker from "./internal/SessionWorker.ts"
+import * as SessionHandlers from "./internal/SessionHandlers.ts"
+import type { Shards } from "./internal/Shards.ts"
 
 export type { LocalRuns, Service as LocalRunsService } from "./internal/LocalRuns.ts"
 
@@ -110,8 +111,8 @@ export interface WorkerOptions extends Options, LiveRuns.Options {
 export const worker = ({ concurrency = 100, ...options }: WorkerOptions = {}): Layer.Layer<
   LocalRuns,
   RunLogError,
-  Agents | SessionStore | RunLogStore | Sharding
-> => SessionWorker.layer({ ...options, concurrency })
+  Agents | SessionStore | RunLogStore | Sharding | Shards
+> => SessionHandlers.layer({ ...options, concurrency })
 
 /**
  * Makes a layer of the runs of a cluster, for a process that starts, watches and answers them.

@@ -102,7 +102,12 @@ const keysFile = "keys.jsonl"
 const isName = (name: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/.test(name)
 
 const StartsFile = Schema.fromJsonString(
-  Schema.Struct({ v: Schema.Literal(1), attempts: Schema.Int, parked: Schema.optionalKey(Schema.String) })
+  Schema.Struct({
+    v: Schema.Literal(1),
+    attempts: Schema.Int,
+    parked: Schema.optionalKey(Schema.String),
+    isResting: Schema.optionalKey(Schema.Boolean)
+  })
 )
 const decodeStarts = Schema.decodeUnknownOption(StartsFile)
 
@@ -198,17 +203,17 @@ class Files {
       (text): Starts.Starts =>
         Option.match(Option.flatMap(text, decodeStarts), {
           onNone: () => Starts.none,
-          onSome: ({ attempts, parked }) => ({ attempts, parked })
+          onSome: ({ attempts, isResting = false, parked }) => ({ attempts, parked, isResting })
         })
     )
   }
 
   /** Keeps the starts of a log in a file, unless there are none. */
   private setStarts(log: Known, starts: Starts.Starts): Effect.Effect<void, RunLogError> {
-    const { attempts, parked } = starts
+    const { attempts, isResting, parked } = starts
     const path = this.startsPath(log)
-    const isNone = attempts === 0 && parked === undefined
-    const text = JSON.stringify({ v: 1, attempts, ...(parked === undefined ? {} : { parked }) })
+    const isNone = attempts === 0 && parked === undefined && !isResting
+    const text = JSON.stringify({ v: 1, attempts, parked, ...(isResting ? { isResting } : {}) })
     const kept = isNone
       ? this.files.remove(path, { force: true })
       : this.files.writeFileString(path, text, { mode: 0o600 })
@@ -226,7 +231,10 @@ class Files {
       const log = this.known.get(runId)
       if (log === undefined) return Effect.void
       const starts = changed(log.starts)
-      const isSame = starts.attempts === log.starts.attempts && starts.parked === log.starts.parked
+      const isSame =
+        starts.attempts === log.starts.attempts &&
+        starts.parked === log.starts.parked &&
+        starts.isResting === log.starts.isResting
       return isSame ? Effect.void : this.setStarts(log, starts)
     })
   }
@@ -377,8 +385,9 @@ class Files {
           )
         ),
       begun: (run) => this.begun(run),
-      progressed: ({ runId }) => this.change(runId, ({ parked }) => ({ attempts: 0, parked })),
-      park: ({ runId }, parked) => this.change(runId, ({ attempts }) => ({ attempts, parked })),
+      progressed: ({ runId }) => this.change(runId, (starts) => ({ ...starts, attempts: 0 })),
+      rest: ({ runId }) => this.change(runId, Starts.resting),
+      park: ({ runId }, parked) => this.change(runId, (starts) => ({ ...starts, parked })),
       unpark: (runId) => this.change(runId, () => Starts.none),
       addKey: (sessionId, line) => this.addKey(sessionId, line),
       keys: (sessionId) =>

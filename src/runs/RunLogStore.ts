@@ -69,6 +69,8 @@ export interface StoredRun extends RunKey {
   readonly attempts: number
   /** The reason for which no process starts the run, in words; `undefined` for a run that may be started. */
   readonly parked: string | undefined
+  /** Whether the run waits for a person, and its process has let go of it: see `rest`. */
+  readonly isResting: boolean
 }
 
 /**
@@ -136,6 +138,8 @@ export interface Service {
   readonly begun: (run: RunKey) => Effect.Effect<StoredRun, RunLogError>
   /** Sets the count of starts to 0: the run has completed a turn. Costs nothing if the count is 0. */
   readonly progressed: (run: RunKey) => Effect.Effect<void, RunLogError>
+  /** Notes that a run waits for a person, that its process lets go of it, and that it has made progress. The next `begun` ends that. */
+  readonly rest: (run: RunKey) => Effect.Effect<void, RunLogError>
   /** Keeps a run from being started. `cause` says why, in words. */
   readonly park: (run: RunKey, cause: string) => Effect.Effect<void, RunLogError>
   /** Lets a parked run be started again, and sets the count of its starts to 0. */
@@ -260,6 +264,7 @@ class Memory {
         ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, () => ({ attempts: 0 })),
+      rest: ({ runId }) => this.change(runId, Starts.resting),
       park: ({ runId }, parked) => this.change(runId, () => ({ parked })),
       unpark: (runId) => this.change(runId, () => Starts.none),
       addKey: (sessionId, line) =>
@@ -276,6 +281,8 @@ class Memory {
   }
 }
 
+/** @internal Whether a process is to start a run by itself: no person has to act first. */
+export const isStartable = ({ isResting, parked }: StoredRun): boolean => parked === undefined && !isResting
 /** @internal */
 export const taken = ({ runId }: RunKey): RunLogError =>
   new RunLogError({ detail: `another writer has the run ${runId} now`, reason: "taken" })

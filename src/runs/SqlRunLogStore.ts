@@ -142,20 +142,33 @@ class SqlRunLogs {
 
   private progressed(run: RunKey): Effect.Effect<void, RunLogError> {
     return Effect.suspend(() => {
-      if (!this.counted.has(run.runId)) return Effect.void
-      const done = Effect.sync(() => void this.counted.delete(run.runId))
-      return Effect.andThen(
-        this.writing(() => SqlRuns.progressed(this.database, run)),
-        done
-      )
+      return this.counted.has(run.runId)
+        ? this.uncounted(
+            run,
+            this.writing(() => SqlRuns.progressed(this.database, run))
+          )
+        : Effect.void
     })
   }
 
   private end(run: RunKey): Effect.Effect<void, RunLogError> {
-    const done = Effect.sync(() => void this.counted.delete(run.runId))
+    return this.uncounted(
+      run,
+      this.writing((now) => SqlRuns.end(this.database, run, now))
+    )
+  }
+
+  private rest(run: RunKey): Effect.Effect<void, RunLogError> {
+    return this.uncounted(
+      run,
+      this.writing(() => SqlRuns.rest(this.database, run))
+    )
+  }
+
+  private uncounted<E>({ runId }: RunKey, write: Effect.Effect<void, E>): Effect.Effect<void, E> {
     return Effect.andThen(
-      this.writing((now) => SqlRuns.end(this.database, run, now)),
-      done
+      write,
+      Effect.sync(() => void this.counted.delete(runId))
     )
   }
 
@@ -180,6 +193,7 @@ class SqlRunLogs {
       newest: (options) => this.reading(SqlRuns.newest(database, options)),
       begun: (run) => this.begun(run),
       progressed: (run) => this.progressed(run),
+      rest: (run) => this.rest(run),
       park: (run, cause) => this.writing(() => SqlRuns.park(database, run, cause)),
       unpark: (runId) => this.writing(() => SqlRuns.unpark(database, runId)),
       addKey: (sessionId, line) => this.writing((now) => SqlRuns.addKey(database, sessionId, line, now)),

@@ -30,6 +30,13 @@ export class Standstill {
     }
   }
 
+  /** Whether the run can wait without a process: no tool has begun whose call waits for an answer, and no request expires. */
+  get canRest(): boolean {
+    const stays = ({ expiresAt, runId, toolCallId }: ReturnType<typeof Asking.requests>[number]) =>
+      expiresAt === undefined && !this.begun.has(keyOf(runId, toolCallId))
+    return this.isWaiting && Asking.requests(this.asking).every(stays)
+  }
+
   get isWaiting(): boolean {
     const { asking, begun, paused } = this
     const requests = Asking.requests(asking)

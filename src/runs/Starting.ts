@@ -23,8 +23,15 @@ export const start = (host: Host, request: Start) =>
   Effect.catchTag(
     host.locked(request.sessionId, (conversation) => known(host, conversation, request)),
     "RunNotReady",
-    ({ runId }) => new Problem.RunGoesOn({ runId })
+    ({ runId }) => parked(host, runId, request)
   )
+
+/** Answers a prompt while a run is parked: one that came before as it was answered first. */
+const parked = (host: Host, runId: string, { idempotency, sessionId }: Start) =>
+  Effect.gen(function* () {
+    const first = idempotency === undefined ? undefined : yield* stored(host.parts, sessionId, idempotency)
+    return first ?? (yield* new Problem.RunGoesOn({ runId }))
+  })
 
 type Answer = Payload.Started | Payload.Joined
 
@@ -124,7 +131,7 @@ const entered = Effect.fnUntraced(function* (
   yield* Effect.onError(Effect.andThen(keep(answer), SessionProblem.logging(run.enter(task))), () =>
     Effect.sync(() => host.parts.places?.leave(run.runId))
   )
-  host.runs.set(run.runId, run)
+  host.has(run)
   conversation.queue(run, task)
   yield* conversation.beginWaiting
   if (isNext) yield* run.begun.await

@@ -70,14 +70,14 @@ onEach((_, make) => {
         )
         const { logs } = yield* processOf(url)
         const run = { runId: "r", sessionId: "s" }
-        const stored = { ...run, created: 1, ended: undefined, attempts: 3, parked: "it broke" }
+        const stored = { ...run, created: 1, ended: undefined, attempts: 3, parked: "it broke", isResting: false }
         assert.deepStrictEqual(yield* logs.unended, [stored])
         const append = yield* logs.open(run)
         yield* append(["three"])
         assert.deepStrictEqual(yield* logs.read(run), ["one", "two and half", "three"])
         assert.deepStrictEqual(yield* logs.keys("s"), ["key"])
         const found = yield* sql`SELECT name FROM effect_agent_run_migrations ORDER BY migration_id`.values
-        assert.deepStrictEqual(found.flat(), ["runs", "newest", "keys"])
+        assert.deepStrictEqual(found.flat(), ["runs", "newest", "keys", "resting"])
       })
   )
 

@@ -1,12 +1,12 @@
 /** What all implementations of `Runs` do. */
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, type Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, type Layer, Schedule, Stream } from "effect"
 import { type AgentEvent, Approval, Message } from "effect-agent"
 import type { Payload } from "effect-agent/api"
-import { Runs } from "effect-agent/server"
-import type { RunLogStore } from "effect-agent/server"
+import { RunLogStore, Runs } from "effect-agent/server"
 import type { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
 import { recorder } from "../behaviour/approving.ts"
 import { eventsOf, type Setup, stores, waiting } from "./host.ts"
 
@@ -271,6 +271,41 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         assert.deepStrictEqual(ran, ["a"])
         assert.strictEqual((yield* Effect.flip(runs.approve(runId, "none", answer)))._tag, "RequestNotFound")
       }).pipe(Effect.provide(make(script, { tools: [tool], needsApproval: ["remove"] })))
+    }))
+
+  test("lets go of a run that waits for a person, and continues it with the answer", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const script = [ScriptedProvider.toolCall("remove", { path: "a" }), done]
+      const places = yield* stores
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "hi" })
+        const resting = Effect.map(logs.find(runId), (run) => run?.isResting === true)
+        const isResting = (is: boolean) =>
+          Effect.repeat(resting, { until: (found) => found === is, schedule: Schedule.spaced("50 millis") })
+        const pass = (effect: Effect.Effect<unknown, unknown>) =>
+          Effect.raceFirst(effect, Effect.forever(Effect.andThen(TestClock.adjust("100 millis"), Effect.yieldNow)))
+        const passing = test === it.live ? (effect: Effect.Effect<unknown, unknown>) => effect : pass
+        yield* passing(isResting(true))
+        assert.strictEqual(yield* runs.active(sessionId), runId)
+        const { pending, status } = yield* runs.get(runId)
+        assert.strictEqual(status, "running")
+        const [{ approvalId = "", argumentsHash = "" } = {}] = pending.approvals
+        // A watcher who comes now sees the rest.
+        const watching = yield* Effect.forkChild(eventsOf(runId), { startImmediately: true })
+        const answer = { decision: "approve", argumentsHash } as const
+        assert.deepStrictEqual(yield* runs.approve(runId, approvalId, answer), { decision: "approve", runId })
+        const seen = yield* Fiber.join(watching)
+        const tags = seen.map(({ event }) => event._tag)
+        assert.strictEqual(tags.filter((tag) => tag === "ApprovalRequested").length, 1)
+        assert.deepInclude(seen.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+        assert.isTrue(seen.every(({ position }, index) => position > (seen[index - 1]?.position ?? 0)))
+        assert.deepStrictEqual(ran, ["a"])
+        assert.isFalse((yield* logs.find(runId))?.isResting)
+      }).pipe(Effect.provide(make(script, { tools: [tool], needsApproval: ["remove"] }, places)))
     }))
 
   test("takes the refusal to answer a question", () =>

@@ -96,44 +96,43 @@ export class Calls {
       const others = trace === undefined ? rest : { ...rest, trace }
       const messages = Message.fromInput(prompt)
       const body = yield* Requests.encode(Requests.Start, { ...others, prompt: messages, idempotency })
-      // An answer is stored for good: a request that is sent again is another one, with the same key.
       return yield* this.ofSession(sessionId, (session) =>
-        again(Effect.flatMap(newId, (id) => this.reached(session.Start({ id, ...body }))))
+        again(this.reached(session.Start(body)))
       )
     })
   }
 
   send(how: "Steer" | "FollowUp", runId: string, message: Message.Input, { interrupt }: SteerOptions = {}) {
     const ends = interrupt === true ? { interrupt } : {}
-    return this.toRun(runId, (session, id) =>
+    return this.toRun(runId, (session) =>
       Effect.flatMap(
         Requests.encode(Requests.Send, { runId, messages: Message.fromInput(message), ...ends }),
-        (body) => this.reached(session[how]({ id, ...body }))
+        (body) => this.reached(session[how](body))
       )
     )
   }
 
   control(how: "Pause" | "Resume" | "Cancel", runId: string, reason?: string) {
-    return this.toRun(runId, (session, id) =>
+    return this.toRun(runId, (session) =>
       Effect.flatMap(
         Requests.encoded(Requests.Control, { runId, ...(reason === undefined ? {} : { reason }) }),
-        (body) => this.reached(session[how]({ id, ...body }))
+        (body) => this.reached(session[how](body))
       )
     )
   }
 
   approve(runId: string, approvalId: string, answer: Payload.AnswerApproval) {
-    return this.toRun(runId, (session, id) =>
+    return this.toRun(runId, (session) =>
       Effect.flatMap(Requests.encoded(Requests.Approve, { runId, approvalId, answer }), (body) =>
-        this.reached(session.Approve({ id, ...body }))
+        this.reached(session.Approve(body))
       )
     )
   }
 
   answer(runId: string, questionId: string, answer: Payload.AnswerQuestion) {
-    return this.toRun(runId, (session, id) =>
+    return this.toRun(runId, (session) =>
       Effect.flatMap(Requests.encoded(Requests.Answer, { runId, questionId, answer }), (body) =>
-        this.reached(session.Answer({ id, ...body }))
+        this.reached(session.Answer(body))
       )
     )
   }
@@ -158,10 +157,8 @@ export class Calls {
     )
   }
 
-  private toRun<A, E>(runId: string, call: (session: ReturnType<Client>, id: string) => Effect.Effect<A, E>) {
-    return Effect.flatMap(this.find(runId), ({ sessionId }) =>
-      Effect.flatMap(newId, (id) => call(this.client(sessionId), id))
-    )
+  private toRun<A, E>(runId: string, call: (session: ReturnType<Client>) => Effect.Effect<A, E>) {
+    return Effect.flatMap(this.find(runId), ({ sessionId }) => call(this.client(sessionId)))
   }
 }
 

@@ -43,6 +43,8 @@ const lost = ({ runId, sessionId }: RunKey, cause: Cause.Cause<unknown>): Stream
   return Stream.drain(Stream.fromEffect(Effect.annotateLogs(logged, { runId, sessionId })))
 }
 
+const nothing = Effect.succeed(Stream.empty)
+
 /** Whether an entry is the end of a run that stands in no other one. */
 const isEnd = (entry: Entry): boolean => entry.tag === "RunEnd" && entry.event?.path === undefined
 
@@ -78,13 +80,11 @@ export const live = <E>(
       Effect.flatMap((found) =>
         found === undefined || found.ended !== undefined ? stored(logs, run, last) : Effect.undefined
       ),
-      // The store may refuse the end that the worker has shown.
-      Effect.map((over) => over ?? (isOver ? Stream.empty : undefined)),
       Effect.orElseSucceed(() => undefined)
     )
     // The stream of a worker ends when the run is over or has shown its end, and when the worker ends or leaves the session.
     return Stream.paginate(true, (isFirst: boolean) =>
-      Effect.map(isFirst ? Effect.undefined : Effect.andThen(paused, rest), (over) => [
+      Effect.map(isFirst ? Effect.undefined : isOver ? nothing : Effect.andThen(paused, rest), (over) => [
         [over ?? fromWorker],
         over === undefined ? Option.some(false) : Option.none<boolean>()
       ])

@@ -17,11 +17,14 @@ import type * as Runs from "../../runs/Runs.ts"
 export interface Service {
   /** The runs, as a server in one process has them. */
   readonly runs: Runs.Service
-  /** Continues or begins a run that has not ended, and succeeds when it is over, or when the worker has left its session. Fails with `RunNotReady` for one that is parked. */
+  /**
+   * Continues or begins a run that has not ended, and succeeds when it is over, when the worker has left its session, or when the run rests:
+   * it waits for a person. Fails with `RunNotReady` for one that is parked.
+   */
   readonly adopt: (
     run: RunKey
   ) => Effect.Effect<
-    "over" | "left",
+    "over" | "left" | "resting",
     | Problem.SessionNotFound
     | Problem.SessionLocked
     | Problem.StorageUnavailable
@@ -33,10 +36,16 @@ export interface Service {
   readonly leave: (sessionId: string) => Effect.Effect<void>
   /** The id of the run that a session has in this process. */
   readonly active: (sessionId: string) => string | undefined
+  /** The run that a session has in this process, or the first one that waits in it. */
+  readonly first: (sessionId: string) => RunKey | undefined
+  /** Whether this process has a session open, and with it all runs of it. */
+  readonly isOpen: (sessionId: string) => boolean
+  /** A run that this process has. */
+  readonly has: (runId: string) => RunKey | undefined
   /** A run that has ended in this process, and whose end the store has refused so far. */
   readonly owed: (runId: string) => Payload.Run | undefined
-  /** Whether tool calls of the run of a session go on in this process. */
-  readonly isCalling: (sessionId: string) => boolean
+  /** Waits until no tool call of the run of a session goes on in this process. */
+  readonly called: (sessionId: string) => Effect.Effect<void>
   /** The ids of the messages of a session: those of each of its branches, and those that were put in its queues. */
   readonly messageIds: (sessionId: string) => Effect.Effect<ReadonlySet<string>, Problem.StorageUnavailable>
 }

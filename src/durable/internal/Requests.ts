@@ -41,8 +41,8 @@ export const Fork = Payload.ForkSession
 
 export const Update = Payload.UpdateSession
 
-/** A body as it is stored. */
-export interface Stored {
+/** A body as processes send it. */
+export interface Sent {
   readonly v: number
   readonly body: Schema.Json
 }
@@ -51,20 +51,20 @@ export interface Stored {
 type Body<A> = Schema.Codec<A, unknown>
 
 /** Encodes a body. Fails for one that the schema refuses. */
-export const encode = <A>(schema: Body<A>, value: A): Effect.Effect<Stored, Problem.InvalidRequest> =>
+export const encode = <A>(schema: Body<A>, value: A): Effect.Effect<Sent, Problem.InvalidRequest> =>
   Effect.mapBoth(Schema.encodeEffect(Schema.toCodecJson(schema))(value), {
     onFailure: ({ message }) => new Problem.InvalidRequest({ detail: message }),
     onSuccess: (body) => ({ v: version, body })
   })
 
 /** Encodes a body that the API has checked. */
-export const encoded = <A>(schema: Body<A>, value: A): Effect.Effect<Stored> =>
+export const encoded = <A>(schema: Body<A>, value: A): Effect.Effect<Sent> =>
   Effect.orDie(encode(schema, value))
 
 /** Decodes a body. One of another version fails, and stays as it was stored. */
 export const decode = <A>(
   schema: Body<A>,
-  { body, v }: Stored
+  { body, v }: Sent
 ): Effect.Effect<A, Problem.StorageUnavailable> =>
   v === version
     ? Effect.mapError(Schema.decodeEffect(Schema.toCodecJson(schema))(body), ({ message }) =>
@@ -73,4 +73,4 @@ export const decode = <A>(
     : unreadable(`it has the version ${v}, and this worker reads version ${version}`)
 
 const unreadable = (reason: string) =>
-  new Problem.StorageUnavailable({ detail: `The worker cannot read a stored request: ${reason}.` })
+  new Problem.StorageUnavailable({ detail: `The worker cannot read the request: ${reason}.` })

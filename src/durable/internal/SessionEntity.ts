@@ -1,8 +1,9 @@
 /**
  * The entity of a session: the requests that the cluster brings to the worker that has the session.
  *
- * Those that change a run are stored before they are acknowledged, and the worker that takes a session over gets those without an answer
- * again. Their bodies are JSON with a version, so that a worker of another version can refuse them, and people can read them.
+ * The cluster stores none of them. A worker acknowledges a request when its effect is stored, and a process whose request got no reply sends
+ * it again: each has a key, by which it has its effect once. Their bodies are JSON with a version, so that a worker of another version can
+ * refuse them.
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Entity from "effect/cluster/Entity"
@@ -30,19 +31,12 @@ const toAnswer = [
   Problem.StorageUnavailable
 ] as const
 
-/** A request that is stored. Its caller may leave: the request stays. */
-const stored = <Tag extends string, Success extends Schema.Top, Error extends Schema.Top>(
+/** A request that changes a run. Its caller may leave: the worker does it to its end. */
+const change = <Tag extends string, Success extends Schema.Top, Error extends Schema.Top>(
   tag: Tag,
   { error, success }: { readonly success: Success; readonly error: Error }
 ) =>
-  Rpc.make(tag, {
-    payload: { ...body, id: Schema.String },
-    primaryKey: ({ id }) => id,
-    success,
-    error
-  })
-    .annotate(ClusterSchema.Persisted, true)
-    .annotate(ClusterSchema.Uninterruptible, "client")
+  Rpc.make(tag, { payload: body, success, error }).annotate(ClusterSchema.Uninterruptible, "client")
 
 const Message = { success: Schema.Void, error: Schema.Union([Problem.InvalidRequest, ...toRun]) }
 const Control = { success: Schema.Void, error: Schema.Union(toRun) }
@@ -55,7 +49,7 @@ export const Entry = Schema.Struct({
 })
 
 export const SessionEntity = Entity.make("AgentSession", [
-  stored("Start", {
+  change("Start", {
     success: Schema.Union([Payload.Started, Payload.Joined]),
     error: Schema.Union([
       Problem.RunGoesOn,
@@ -67,17 +61,15 @@ export const SessionEntity = Entity.make("AgentSession", [
       ...toOpen
     ])
   }),
-  stored("Steer", Message),
-  stored("FollowUp", Message),
-  stored("Pause", Control),
-  stored("Resume", Control),
-  stored("Cancel", Control),
-  stored("Approve", { success: Payload.Decided, error: Schema.Union(toAnswer) }),
-  stored("Answer", { success: Payload.Answered, error: Schema.Union(toAnswer) }),
-  // Answered when the run is over. A worker that ends leaves it without an answer: the next one gets it.
-  Rpc.make("Drive", { payload: { id: Schema.String, runId: Schema.String }, primaryKey: ({ id }) => id })
-    .annotate(ClusterSchema.Persisted, true)
-    .annotate(ClusterSchema.InterruptOnTermination, true),
+  change("Steer", Message),
+  change("FollowUp", Message),
+  change("Pause", Control),
+  change("Resume", Control),
+  change("Cancel", Control),
+  change("Approve", { success: Payload.Decided, error: Schema.Union(toAnswer) }),
+  change("Answer", { success: Payload.Answered, error: Schema.Union(toAnswer) }),
+  // Answered when no run of the session is left that works. The worker asks itself: an entity with a request stays alive.
+  Rpc.make("Drive").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Watch", {
     payload: { runId: Schema.String, after: Schema.Int, partials: Schema.optionalKey(Schema.Boolean) },
     success: Schema.Array(Entry),

@@ -53,7 +53,7 @@ const find = Effect.fnUntraced(function* (host: Host, runId: string, isUnparked:
   if (ended !== undefined) return yield* new Problem.RunOver({ runId })
   if (parked !== undefined && !isUnparked)
     return yield* new Problem.RunNotReady({ runId, detail: `The run waits for resume: ${parked}` })
-  if (host.parts.adopts || host.isDraining)
+  if (host.isDraining)
     return yield* new Problem.RunNotReady({ runId, detail: "No process has the run at this moment." })
   if (parked !== undefined) yield* SessionProblem.logging(host.parts.logs.unpark(runId))
   yield* Effect.catchTags(

@@ -35,6 +35,9 @@ interface Opened {
   readonly scope: Scope.Closeable
 }
 
+/** The time for which a process keeps a run that waits for a person. */
+const patience = "1 second"
+
 export class Conversation {
   readonly sessionId: string
   /** Held by who opens, starts or closes. */
@@ -242,7 +245,27 @@ export class Conversation {
       Effect.andThen(run.finish(Ending.ofExit(exit)), this.ended(run))
     )
     const traced = Trace.joined(run.trace, Effect.exit(task))
-    return Effect.andThen(this.forked(traced, { runId: run.runId }), run.begun.await)
+    const names = { runId: run.runId }
+    const forked = Effect.andThen(this.forked(traced, names), this.forked(this.resting(run), names))
+    return Effect.andThen(forked, run.begun.await)
+  }
+
+  /** Lets go of a run that has waited for a person for a while, and of its session: the answer takes both up again. */
+  private resting(run: LiveRun): Effect.Effect<void> {
+    const rest = Effect.suspend(() =>
+      this.current === run && run.canRest && this.waiting.first === undefined
+        ? Effect.andThen(run.rest, this.leave)
+        : Effect.void
+    )
+    const rested = this.lock.withPermit(Effect.uninterruptible(rest))
+    return run.still.await.pipe(
+      Effect.andThen(Effect.sync(() => run.still.closeUnsafe())),
+      Effect.andThen(Effect.sleep(patience)),
+      Effect.andThen(Effect.ignore(rested, { log: "Debug" })),
+      Effect.forever,
+      Effect.raceFirst(Deferred.await(run.done)),
+      Effect.andThen(Effect.sync(this.host.onRested))
+    )
   }
 
   /** Runs an effect in a fiber of its own, whose lines in the log name the session. */

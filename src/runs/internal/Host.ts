@@ -5,8 +5,10 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { Agent } from "../../Agent.ts"
+import * as Stream from "effect/Stream"
 import * as Problem from "../../api/Problem.ts"
 import { makeRunId } from "../../internal/run.ts"
 import type * as SessionStore from "../../sessions/SessionStore.ts"
@@ -46,6 +48,8 @@ export class Host {
   /** Those that are open, or in use. */
   readonly conversations = new Map<string, Conversation>()
   isDraining = false
+  /** Opened when this process takes a run that watchers wait for. */
+  private readonly arrivals = new Map<string, Latch.Latch>()
 
   constructor(parts: Parts) {
     this.parts = parts
@@ -64,7 +68,7 @@ export class Host {
       if (this.runs.get(run.runId) === run) this.runs.delete(run.runId)
     }
     const onSuspended = (agent: Agent, run: LiveRun) => Resuming.resumeAnswered(this, made, agent, run)
-    const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
+    const onId = (run: LiveRun) => this.has(run)
     const mayBegin = (runId: string) => !this.isDraining && this.hasPlace(runId)
     const isLive = (runId: string) => this.runs.has(runId)
     const leave = Effect.suspend(() => this.letGo(made))
@@ -79,6 +83,23 @@ export class Host {
     })
     this.conversations.set(sessionId, made)
     return made
+  }
+
+  /** Notes that this process has a run. */
+  has(run: LiveRun): void {
+    this.runs.set(run.runId, run)
+    this.arrivals.get(run.runId)?.openUnsafe()
+    this.arrivals.delete(run.runId)
+  }
+
+  /** Waits until this process takes a run that it does not have. */
+  arrival(runId: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.runs.has(runId)) return Effect.void
+      const latch = this.arrivals.get(runId) ?? Latch.makeUnsafe(false)
+      this.arrivals.set(runId, latch)
+      return latch.await
+    })
   }
 
   /** Takes a place for a run, if there is one. */
@@ -149,15 +170,16 @@ export class Host {
   }
 
   /**
-   * Continues a run that has not ended, or begins it if it is queued, and succeeds when it is over, or when this process has let go of it.
-   * A run that this process has is only awaited.
+   * Continues a run that has not ended, or begins it if it is queued, and succeeds when it is over, when this process has let go of it, or
+   * when it rests: a person is to act first. A run that this process has is only awaited.
    */
   adopt(run: RunKey) {
     return Effect.gen({ self: this }, function* () {
       yield* this.locked(run.sessionId, (conversation) => this.take(conversation, run))
       const live = this.runs.get(run.runId)
       if (live === undefined) {
-        const { ended, parked } = yield* this.stored(run.runId)
+        const { ended, isResting, parked } = yield* this.stored(run.runId)
+        if (isResting) return "resting"
         if (parked !== undefined)
           return yield* new Problem.RunNotReady({
             runId: run.runId,
@@ -166,6 +188,7 @@ export class Host {
         return ended === undefined ? "left" : "over"
       }
       yield* Deferred.await(live.done)
+      if (live.isResting) return "resting"
       return live.isLeft ? "left" : "over"
     })
   }
@@ -210,6 +233,16 @@ export class Host {
         })
       )
     )
+  }
+
+  /** Waits until no tool call of the run of a session goes on. */
+  called(sessionId: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const agent = this.active(sessionId) && this.conversations.get(sessionId)?.agent
+      if (agent === undefined || agent.state.getUnsafe().pendingToolCalls.size === 0) return Effect.void
+      const quiet = Stream.filter(agent.state.changes, ({ pendingToolCalls }) => pendingToolCalls.size === 0)
+      return Effect.asVoid(Stream.runHead(quiet))
+    })
   }
 
   /** A run as the store has it. */

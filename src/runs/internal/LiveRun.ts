@@ -49,6 +49,12 @@ export class LiveRun implements RunKey {
   private opened: Append | undefined
   /** Joins the events of a run that continues to the log that it has. */
   splice: ((event: AgentEvent) => ReadonlyArray<AgentEvent>) | undefined
+  /** Opened when the run may have come to wait for a person. */
+  readonly still = Latch.makeUnsafe(false)
+  /** Whether this process has let go of the run while it waits for a person. */
+  isResting = false
+  /** The watchers of this process. */
+  private watchers = 0
   /** Watchers whose leaving cancels the run. */
   private holders = 0
   /** Fails when the store has refused a write of the run. */
@@ -64,6 +70,7 @@ export class LiveRun implements RunKey {
     this.created = created
     this.store = store
     this.log = new RunLog((lines) => this.write(lines), stored)
+    this.log.onStill = () => this.still.openUnsafe()
   }
 
   get info(): Payload.Run {
@@ -305,6 +312,27 @@ export class LiveRun implements RunKey {
 
   /** The pages of the log behind a position. */
   watch(after: number, pace: Pace, isPartial: boolean) {
-    return this.log.watch(after, pace, isPartial)
+    const enter = Effect.sync(() => void this.watchers++)
+    const leave = Effect.sync(() => {
+      this.watchers--
+      this.log.onStill()
+    })
+    const pages = this.log.watch(after, pace, isPartial)
+    return Stream.unwrap(
+      Effect.as(
+        Effect.acquireRelease(enter, () => leave),
+        pages
+      )
+    )
   }
+
+  /** Whether the run can wait for a person without this process. */
+  get canRest(): boolean {
+    return this.watchers === 0 && !this.isCancelled && !this.isLeft && this.log.state.canRest
+  }
+
+  /** Notes in the store that the run waits for a person, and that no process has it. */
+  readonly rest = Effect.suspend(() =>
+    Effect.tap(this.store.rest(this), () => Effect.sync(() => void (this.isResting = true)))
+  )
 }

@@ -9,7 +9,7 @@ import * as Ending from "./Ending.ts"
 import type { Host } from "./Host.ts"
 import * as LogLine from "./LogLine.ts"
 import { RunLog } from "./RunLog.ts"
-import type { RunKey, RunLogError, Service as Logs } from "../RunLogStore.ts"
+import { isStartable, type RunKey, type RunLogError, type Service as Logs } from "../RunLogStore.ts"
 
 /** The time between two looks for runs: other processes of the store may end, and this one may have lost a session. */
 const between = "5 seconds"
@@ -31,7 +31,7 @@ export const attend = Effect.fnUntraced(function* (
 const take = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
   const { logs } = host.parts
   const runs = (yield* logs.unended).filter(
-    ({ parked, runId }) => parked === undefined && !host.runs.has(runId)
+    (run) => isStartable(run) && !host.runs.has(run.runId)
   )
   const taken = Effect.fnUntraced(function* (sessionId: string) {
     if (host.isDraining) return

@@ -23,6 +23,14 @@ const reservation = 1024
 const pageEntries = 256
 const pageSize = 262_144
 
+/** The events behind which a run may wait for a person. */
+const stills: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
+  "ApprovalRequested",
+  "QuestionAsked",
+  "RunPaused",
+  "ToolExecutionEnd"
+])
+
 /** The lines of entries. Deltas and partial values have none. */
 const linesOf = (entries: ReadonlyArray<LogEntry>): Array<string> =>
   entries.flatMap((entry) =>
@@ -43,6 +51,8 @@ export class RunLog {
   /** Opened by the next append. */
   private changed = Latch.makeUnsafe()
   private isAwaited = false
+  /** Called with each event that may leave the run waiting for a person. */
+  onStill = (): void => {}
   /** The entries that the store has refused, which no watcher has seen. */
   private refused: ReadonlyArray<LogEntry> = []
   /** The last entries, which the store has refused so far. */
@@ -141,6 +151,7 @@ export class RunLog {
         entry.release()
         this.entries.push(entry)
         this.state.add(event)
+        if (stills.has(event._tag)) this.onStill()
         if (event._tag === "MessageEnd") this.drop(event.message.id)
         if (event._tag === "MessageRetracted") this.drop(event.messageId)
       }

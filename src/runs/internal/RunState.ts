@@ -46,6 +46,11 @@ export class RunState {
     return !this.isOver && this.standstill.isWaiting
   }
 
+  /** Whether it can do so without a process. */
+  get canRest(): boolean {
+    return !this.isOver && this.standstill.canRest
+  }
+
   /** The run as the API shows it. */
   of(runId: string, sessionId: string, created: number): Payload.Run {
     const { error, status, turns, usage } = this

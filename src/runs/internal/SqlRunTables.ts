@@ -60,11 +60,18 @@ const keys = Effect.gen(function* () {
   yield* sql`CREATE INDEX effect_agent_run_key_created ON effect_agent_run_key (created)`
 })
 
+/** Version 4: runs that wait for a person, and that no process has. */
+const resting = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE effect_agent_run ADD COLUMN resting INTEGER NOT NULL DEFAULT 0`
+})
+
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/server/SqlRunTables.slow.test.ts`. */
 const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
   "1_runs": create,
   "2_newest": newest,
-  "3_keys": keys
+  "3_keys": keys,
+  "4_resting": resting
 }
 const latest = Object.keys(versions).length
 

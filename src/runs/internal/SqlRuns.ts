@@ -52,17 +52,19 @@ interface Stored {
   readonly fence: number | bigint
   readonly attempts: number | bigint
   readonly parked: string | null
+  readonly resting: number | bigint
 }
 
 type Failure = SqlError | RunLogError
 
-const stored = ({ attempts, created, ended, parked, run_id, session_id }: Stored): StoredRun => ({
+const stored = ({ attempts, created, ended, parked, resting, run_id, session_id }: Stored): StoredRun => ({
   runId: run_id,
   sessionId: session_id,
   created: Number(created),
   ended: ended === null ? undefined : Number(ended),
   attempts: Number(attempts),
-  parked: parked ?? undefined
+  parked: parked ?? undefined,
+  isResting: Number(resting) === 1
 })
 
 /** Keeps the fence of a session as it is until the statement is committed. SQLite has one writer at a time. */
@@ -160,7 +162,7 @@ const change = (database: Database, { runId, sessionId }: RunKey, changes: State
   Effect.map(
     database.sql<Stored>`WITH held AS (${held(database, sessionId)})
       UPDATE effect_agent_run SET ${changes} FROM held WHERE run_id = ${runId} AND ended IS NULL
-      RETURNING id, run_id, session_id, created, ended, fence, attempts, parked`,
+      RETURNING id, run_id, session_id, created, ended, fence, attempts, parked, resting`,
     ([row]) => (row === undefined ? undefined : stored(row))
   )
 
@@ -176,7 +178,7 @@ const changed = (database: Database, run: RunKey, changes: Statement.Fragment) =
   )
 
 export const end = (database: Database, run: RunKey, now: number): Effect.Effect<void, Failure> =>
-  Effect.asVoid(changed(database, run, database.sql`ended = ${now}, attempts = 0, parked = NULL`))
+  Effect.asVoid(changed(database, run, database.sql`ended = ${now}, attempts = 0, parked = NULL, resting = 0`))
 
 /** Counts a start, or parks the run: as `Starts.next` does. */
 export const begun = (database: Database, run: RunKey): Effect.Effect<StoredRun, Failure> => {
@@ -184,7 +186,7 @@ export const begun = (database: Database, run: RunKey): Effect.Effect<StoredRun,
   const isLast = sql`parked IS NULL AND attempts >= ${Starts.most}`
   const isNext = sql`parked IS NULL AND attempts < ${Starts.most}`
   const changes = sql`parked = CASE WHEN ${isLast} THEN ${Starts.cause} ELSE parked END,
-    attempts = CASE WHEN ${isNext} THEN attempts + 1 ELSE attempts END`
+    attempts = CASE WHEN ${isNext} THEN attempts + 1 ELSE attempts END, resting = 0`
   return Effect.flatMap(changed(database, run, changes), (found) =>
     found === undefined ? Effect.fail(missing(run)) : Effect.succeed(found)
   )
@@ -193,11 +195,14 @@ export const begun = (database: Database, run: RunKey): Effect.Effect<StoredRun,
 export const progressed = (database: Database, run: RunKey): Effect.Effect<void, Failure> =>
   Effect.asVoid(changed(database, run, database.sql`attempts = 0`))
 
+export const rest = (database: Database, run: RunKey): Effect.Effect<void, Failure> =>
+  Effect.asVoid(changed(database, run, database.sql`attempts = 0, resting = 1`))
+
 export const park = (database: Database, run: RunKey, cause: string): Effect.Effect<void, Failure> =>
   Effect.asVoid(changed(database, run, database.sql`parked = ${cause}`))
 
 export const unpark = ({ sql }: Database, runId: string): Effect.Effect<void, SqlError> =>
-  Effect.asVoid(sql`UPDATE effect_agent_run SET parked = NULL, attempts = 0 WHERE run_id = ${runId}`)
+  Effect.asVoid(sql`UPDATE effect_agent_run SET parked = NULL, attempts = 0, resting = 0 WHERE run_id = ${runId}`)
 
 export const addKey = (
   database: Database,

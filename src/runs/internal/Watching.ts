@@ -14,7 +14,7 @@ import * as SessionProblem from "../SessionProblem.ts"
 
 type Page = ReadonlyArray<Entry>
 
-/** The time between two looks at the log of a run that another process has. */
+/** The time between two looks at the log of a run that another process may have. */
 const glance = "1 second"
 
 /** The pages behind a position until the run is over; `undefined` for one that is over and has no entry there. */
@@ -24,7 +24,7 @@ export const pages = Effect.fnUntraced(function* (
   after: number,
   { cancelOnLeave = false, partials = false }: Runs.WatchOptions = {}
 ) {
-  const { adopts, logs, pace } = host.parts
+  const { logs, pace } = host.parts
   const live = host.runs.get(runId)
   if (live !== undefined) {
     const pages = live.watch(after, pace, partials)
@@ -33,31 +33,30 @@ export const pages = Effect.fnUntraced(function* (
     return live.held(pages, Effect.ignore(Controls.cancel(host, live, "the last watcher left")), isCancelled)
   }
   const run = yield* host.stored(runId)
-  if (run.ended === undefined && !adopts) return elsewhere(host, run, after, partials)
+  if (run.ended === undefined) return elsewhere(host, run, after, partials)
   const { log } = yield* SessionProblem.logging(History.logOf(logs, run))
   return log.hasAfter(after) ? log.watch(after, pace) : undefined
 })
 
 /** The pages of a run that this process does not have, and may get. */
 const elsewhere = (host: Host, run: RunKey, after: number, isPartial: boolean): Stream.Stream<Page> => {
-  const { logs, pace } = host.parts
+  const { adopts, logs, pace } = host.parts
+  const arrived = Effect.raceFirst(host.arrival(run.runId), Effect.sleep(adopts ? pace.heartbeat : glance))
   let last = after
-  const some = Effect.suspend(() => {
-    const live = host.runs.get(run.runId)
-    return live === undefined
-      ? Effect.map(History.logOf(logs, run), ({ log }) => log.watch(last, pace))
-      : Effect.succeed(live.watch(last, pace, isPartial))
-  })
   /** The log is read after the look, which shows whether it was complete. */
   const next = Effect.gen(function* () {
     const found = yield* logs.find(run.runId)
-    const isOver = found === undefined || found.ended !== undefined || host.isDraining
-    return { isOver, page: yield* some }
+    const live = host.runs.get(run.runId)
+    const isOver = found === undefined || found.ended !== undefined || host.isDraining || live?.isOwed === true
+    if (live !== undefined) return { isOver, isLive: true, page: live.watch(last, pace, isPartial) }
+    const { log } = yield* History.logOf(logs, run)
+    return { isOver, isLive: false, page: log.watch(last, pace) }
   })
-  return Stream.paginate(true, (isFirst: boolean) =>
-    (isFirst ? next : Effect.delay(next, glance)).pipe(
+  // The log of this process ends with the run, or where the run leaves it.
+  return Stream.paginate(true, (wasLive: boolean) =>
+    (wasLive ? next : Effect.andThen(arrived, next)).pipe(
       Effect.map(
-        ({ isOver, page }) => [[page], isOver ? Option.none<boolean>() : Option.some(false)] as const
+        ({ isLive, isOver, page }) => [[page], isOver ? Option.none<boolean>() : Option.some(isLive)] as const
       ),
       Effect.orElseSucceed(() => [[Stream.empty], Option.some(false)] as const)
     )
