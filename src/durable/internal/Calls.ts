@@ -96,9 +96,7 @@ export class Calls {
       const others = trace === undefined ? rest : { ...rest, trace }
       const messages = Message.fromInput(prompt)
       const body = yield* Requests.encode(Requests.Start, { ...others, prompt: messages, idempotency })
-      return yield* this.ofSession(sessionId, (session) =>
-        again(this.reached(session.Start(body)))
-      )
+      return yield* this.ofSession(sessionId, (session) => again(this.reached(session.Start(body))))
     })
   }
 

@@ -40,6 +40,8 @@ export interface Service {
   readonly first: (sessionId: string) => RunKey | undefined
   /** Whether this process has a session open, and with it all runs of it. */
   readonly isOpen: (sessionId: string) => boolean
+  /** Waits until this process does not have a session open. */
+  readonly closed: (sessionId: string) => Effect.Effect<void>
   /** A run that this process has. */
   readonly has: (runId: string) => RunKey | undefined
   /** A run that has ended in this process, and whose end the store has refused so far. */

@@ -35,8 +35,7 @@ const toAnswer = [
 const change = <Tag extends string, Success extends Schema.Top, Error extends Schema.Top>(
   tag: Tag,
   { error, success }: { readonly success: Success; readonly error: Error }
-) =>
-  Rpc.make(tag, { payload: body, success, error }).annotate(ClusterSchema.Uninterruptible, "client")
+) => Rpc.make(tag, { payload: body, success, error }).annotate(ClusterSchema.Uninterruptible, "client")
 
 const Message = { success: Schema.Void, error: Schema.Union([Problem.InvalidRequest, ...toRun]) }
 const Control = { success: Schema.Void, error: Schema.Union(toRun) }

@@ -36,6 +36,7 @@ const local = (options: LiveRuns.Options, gate: Gate) =>
         active: (sessionId) => host.active(sessionId)?.runId,
         first: (sessionId) => host.conversations.get(sessionId)?.first,
         isOpen: (sessionId) => host.conversations.get(sessionId)?.agent !== undefined,
+        closed: (sessionId) => host.conversations.get(sessionId)?.closed ?? Effect.void,
         has: (runId) => host.runs.get(runId),
         owed: (runId) => {
           const run = host.runs.get(runId)
@@ -95,17 +96,13 @@ const handlers = (worker: Worker.Worker) =>
 export const layer = ({
   concurrency,
   ...options
-}: Options): Layer.Layer<
-  LocalRuns,
-  RunLogError,
-  Agents | SessionStore | RunLogStore | Sharding | Shards
-> =>
+}: Options): Layer.Layer<LocalRuns, RunLogError, Agents | SessionStore | RunLogStore | Sharding | Shards> =>
   Layer.suspend(() => {
     const gate = new Gate(concurrency)
     const entities = Layer.unwrap(
       Effect.map(Worker.make(gate), (worker) =>
         Layer.merge(
-          SessionEntity.toLayer(handlers(worker), { concurrency: "unbounded" }),
+          SessionEntity.toLayer(handlers(worker), { concurrency: "unbounded", maxIdleTime: "1 second" }),
           Layer.effectDiscard(worker.attend)
         )
       )

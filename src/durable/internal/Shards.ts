@@ -9,11 +9,11 @@ import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 
 /**
- * The shards that this process has taken, as they come. The layers of `Cluster` provide it.
+ * The shards that this process has taken, as they come.
  *
  * **Details**
  *
- * One worker reads them: it continues the runs of the sessions in them.
+ * The layers of `Cluster` provide it. One worker reads them: it continues the runs of the sessions in them.
  *
  * **Example** (Waiting for the first shards)
  *

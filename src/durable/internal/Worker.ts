@@ -6,6 +6,7 @@ import type * as ShardId from "effect/cluster/ShardId"
 import type { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Latch from "effect/Latch"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
@@ -37,8 +38,8 @@ export class Worker {
   private readonly gate: Gate
   private readonly client: Client
   private readonly scope: Scope.Scope
-  /** The sessions whose runs are driven. */
-  private readonly driven = new Set<string>()
+  /** The sessions whose runs are driven. Each latch opens when the session may have another run. */
+  private readonly driven = new Map<string, Latch.Latch>()
 
   constructor({ client, gate, local, logs, scope }: Parts) {
     this.local = local
@@ -51,8 +52,9 @@ export class Worker {
   /** Drives the runs of a session in a fiber of the worker, unless one does: the request keeps the entity of the session alive. */
   drive(sessionId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.driven.has(sessionId)) return Effect.void
-      this.driven.add(sessionId)
+      const driven = this.driven.get(sessionId)
+      if (driven !== undefined) return driven.open
+      this.driven.set(sessionId, Latch.makeUnsafe(true))
       const isDriven = () => {
         // A run may have begun since.
         const isDone = this.local.first(sessionId) === undefined
@@ -70,7 +72,10 @@ export class Worker {
     })
   }
 
-  /** Brings the runs of a session to their ends, one after another. It never ends while another worker has the session. */
+  /**
+   * Brings the runs of a session to their ends, one after another, and ends when the session is closed. It never ends while another worker
+   * has the session.
+   */
   bringToEnd(sessionId: string, isMine: () => boolean): Effect.Effect<void> {
     return Effect.suspend(() => this.next(sessionId, isMine)).pipe(
       Effect.tapError((error) => Effect.logWarning("The runs of the session wait", error)),
@@ -86,14 +91,19 @@ export class Worker {
   private next(sessionId: string, isMine: () => boolean) {
     return Effect.gen({ self: this }, function* () {
       const { gate, local, logs } = this
+      const more = this.driven.get(sessionId)
+      more?.closeUnsafe()
       // The cluster has given the session to another worker, and is about to interrupt this request.
       if (!isMine()) return yield* Effect.never
       const here = local.first(sessionId)
       // An open session has all of its runs.
-      if (here === undefined && local.isOpen(sessionId)) return true
+      if (here === undefined && more !== undefined && local.isOpen(sessionId))
+        return yield* Effect.as(Effect.raceFirst(more.await, local.closed(sessionId)), false)
       const run = here ?? (yield* SessionProblem.logging(logs.active(sessionId))).find(isStartable)
       if (run === undefined) return true
-      const adopted = Effect.catchTag(local.adopt(run), "RunNotReady", () => Effect.succeed("resting" as const))
+      const adopted = Effect.catchTag(local.adopt(run), "RunNotReady", () =>
+        Effect.succeed("resting" as const)
+      )
       const how = yield* local.active(sessionId) === run.runId ? adopted : gate.pass(run.runId, adopted)
       if (how === "left") yield* Effect.sleep(settling)
       return how === "resting"
@@ -112,11 +122,14 @@ export class Worker {
   }
 
   /** Drives the runs of the shards that the cluster gives to this process, until the scope closes. */
-  readonly attend: Effect.Effect<void, never, Shards | Sharding | Scope.Scope> = Effect.gen({ self: this }, function* () {
-    const { taken } = yield* Shards
-    const arriving = Effect.flatMap(Queue.takeAll(taken), (some) => this.arrived(some.flat()))
-    yield* Effect.forkScoped(Effect.forever(arriving))
-  })
+  readonly attend: Effect.Effect<void, never, Shards | Sharding | Scope.Scope> = Effect.gen(
+    { self: this },
+    function* () {
+      const { taken } = yield* Shards
+      const arriving = Effect.flatMap(Queue.takeAll(taken), (some) => this.arrived(some.flat()))
+      yield* Effect.forkScoped(Effect.forever(arriving))
+    }
+  )
 }
 
 /** The worker of this process. */

@@ -33,6 +33,8 @@ interface Opened {
   /** The scope of the agent, inside of that of the session. */
   readonly ofAgent: Scope.Closeable
   readonly scope: Scope.Closeable
+  /** Completes when the session closes. */
+  readonly closed: Deferred.Deferred<void>
 }
 
 /** The time for which a process keeps a run that waits for a person. */
@@ -84,6 +86,11 @@ export class Conversation {
   get agent(): Agent.Agent | undefined {
     return this.opened?.agent
   }
+
+  /** Waits until the session is not open. */
+  readonly closed: Effect.Effect<void> = Effect.suspend(() =>
+    this.opened === undefined ? Effect.void : Deferred.await(this.opened.closed)
+  )
 
   /** The session, while it is open. */
   get session(): SessionStore.OpenSession | undefined {
@@ -192,7 +199,7 @@ export class Conversation {
       const { places } = this.host
       if (places !== undefined)
         yield* Scope.provide(agent.subscribe(places.attend(), { name: "places", timeout: Infinity }), ofAgent)
-      this.opened = { session, agent, ofAgent, scope }
+      this.opened = { session, agent, ofAgent, scope, closed: this.opened?.closed ?? Deferred.makeUnsafe() }
       return this.opened
     })
   }
@@ -363,12 +370,13 @@ export class Conversation {
 
   /** Lets go of the session after a while without a run. */
   private readonly restLater: Effect.Effect<void> = Effect.suspend(() => {
-    const { count } = this
+    const { count, opened } = this
+    if (opened === undefined) return Effect.void
     const isDue = () => this.count === count && this.first === undefined
     const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
-    const later = Effect.delay(this.lock.withPermit(rest), this.host.idle)
-    const rested = Effect.andThen(later, Effect.sync(this.host.onRested))
-    return this.forked(rested)
+    const later = Effect.raceFirst(Effect.sleep(this.host.idle), Deferred.await(opened.closed))
+    const rested = Effect.andThen(this.lock.withPermit(rest), Effect.sync(this.host.onRested))
+    return this.forked(Effect.andThen(later, rested))
   })
 
   /** Closes the agent and the session. Needs the lock, and that there is no run. */
@@ -376,7 +384,9 @@ export class Conversation {
     const { opened } = this
     this.opened = undefined
     this.idempotency = undefined
-    return opened === undefined ? Effect.void : Scope.close(opened.scope, Exit.void)
+    if (opened === undefined) return Effect.void
+    Deferred.doneUnsafe(opened.closed, Effect.void)
+    return Scope.close(opened.scope, Exit.void)
   })
 }
 

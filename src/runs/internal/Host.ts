@@ -235,7 +235,7 @@ export class Host {
     )
   }
 
-  /** Waits until no tool call of the run of a session goes on. */
+  /** Waits until no tool call of the run of a session is at work. */
   called(sessionId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       const agent = this.active(sessionId) && this.conversations.get(sessionId)?.agent
