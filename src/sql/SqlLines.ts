@@ -133,20 +133,14 @@ const appendNow = (sql: SqlClient.SqlClient, appends: Appends): Effect.Effect<He
     SELECT line.* FROM held JOIN ${lines(sql, appends)} ON line.session = held.id
   ) SELECT id FROM held`
 
+/** In one statement: a trigger of the table changes the row of the session. What is held is found before the first row comes. */
 const appendInTurn = (sql: SqlClient.SqlClient, appends: Appends): Effect.Effect<Held, SqlError> =>
-  SqlTransaction.run(
-    sql,
-    Effect.gen(function* () {
-      const held = yield* sql<Held[number]>`UPDATE effect_agent_session AS s
-        SET bytes = s.bytes + size.bytes, modified = size.modified FROM ${sizes(sql, appends)}
-        WHERE s.id = size.id AND s.fence = size.fence AND s.bytes = size.start RETURNING id`
-      const ids = new Set(held.map(({ id }) => Number(id)))
-      const owned = appends.filter(({ id }) => ids.has(id))
-      yield* sql`INSERT INTO effect_agent_session_entry (session, position, type, continues, text)
-        SELECT * FROM ${lines(sql, owned)}`
-      return held
-    })
-  )
+  sql<Held[number]>`WITH held AS MATERIALIZED (
+    SELECT s.id, size.modified FROM effect_agent_session s JOIN ${sizes(sql, appends)}
+      ON s.id = size.id AND s.fence = size.fence AND s.bytes = size.start
+  ) INSERT INTO effect_agent_session_entry (session, position, type, continues, text, time)
+    SELECT line.*, held.modified FROM held JOIN ${lines(sql, appends)} ON line.session = held.id
+    RETURNING session AS id`
 
 /** Inserts rows one behind the other, from a position on. */
 export const insert = (

@@ -60,11 +60,13 @@ onEach((_, make) =>
         ])
         const writer = yield* storage.open("s")
         yield* writer.append([{ id: "x", type: "message", text: "three" }])
+        const [session] = yield* storage.list()
+        assert.strictEqual(session?.bytes, 17 + "three".length + 1)
         const lines = yield* Stream.runCollect(storage.lines("s"))
         assert.deepStrictEqual(lines.flat(), ["one", "two and half", "three"])
         const found = yield* sql`SELECT name FROM effect_agent_session_migrations ORDER BY migration_id`
           .values
-        assert.deepStrictEqual(found.flat(), ["sessions", "runs"])
+        assert.deepStrictEqual(found.flat(), ["sessions", "runs", "appends"])
       })
   )
 )

@@ -49,10 +49,27 @@ const indexRuns = Effect.gen(function* () {
   yield* sql`CREATE INDEX effect_agent_session_run ON effect_agent_session_entry (session, position) WHERE type = 'run'`
 })
 
+/**
+ * Version 3. An append to SQLite, which cannot change two tables in one statement, inserts its rows with their time: a trigger changes the
+ * size and the time of the session with them.
+ */
+const appends = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const ofSqlite = Effect.andThen(
+    sql`ALTER TABLE effect_agent_session_entry ADD COLUMN time BIGINT`,
+    sql`CREATE TRIGGER effect_agent_session_appended AFTER INSERT ON effect_agent_session_entry WHEN NEW.time IS NOT NULL
+      BEGIN UPDATE effect_agent_session SET modified = NEW.time,
+        bytes = max(bytes, NEW.position + length(CAST(NEW.text AS BLOB)) + (NEW.continues = 0))
+        WHERE id = NEW.session; END`
+  )
+  yield* sql.onDialectOrElse({ pg: () => Effect.void, orElse: () => Effect.asVoid(ofSqlite) })
+})
+
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/sessions/SqlTables.slow.test.ts`. */
 const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
   "1_sessions": create,
-  "2_runs": indexRuns
+  "2_runs": indexRuns,
+  "3_appends": appends
 }
 const latest = Object.keys(versions).length
 
