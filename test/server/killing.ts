@@ -1,5 +1,5 @@
 /** Stores that stop taking writes, as those of a process that is killed, and a run to kill. */
-import { Deferred, Effect, Exit, Layer, Schema, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Latch, Layer, Schema, Scope, Stream } from "effect"
 import { Agent, Approval, type Message, type RunOptions, type Session, Tool } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
@@ -13,6 +13,10 @@ export class Life {
   /** The sessions that the process has open. */
   readonly opened: Array<{ readonly scope: Scope.Closeable; readonly isOpen: Deferred.Deferred<void> }> = []
   private last: number
+  /** The writes under way, and a latch that is open while there is none. */
+  private running = 0
+  private readonly quiet = Latch.makeUnsafe(true)
+  private readonly ended = Effect.suspend(() => (--this.running === 0 ? this.quiet.open : Effect.void))
 
   /** `last`: the number of the first write that is not done. */
   constructor(last: number) {
@@ -31,7 +35,11 @@ export class Life {
   write<A, E, R>(write: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       this.writes++
-      if (!this.isOver) return write
+      if (!this.isOver) {
+        this.running++
+        this.quiet.closeUnsafe()
+        return Effect.ensuring(write, this.ended)
+      }
       Deferred.doneUnsafe(this.over, Effect.void)
       return Effect.never
     })
@@ -43,14 +51,15 @@ export class Life {
     Deferred.doneUnsafe(this.over, Effect.void)
   })
 
-  /** Releases what the system releases for a process that is gone. */
-  readonly bury = Effect.suspend(() =>
-    Effect.forEach(
+  /** Releases what the system releases for a process that is gone. The writes that it had begun come to their ends first. */
+  readonly bury = Effect.suspend(() => {
+    const released = Effect.forEach(
       this.opened,
       ({ isOpen, scope }) => Effect.andThen(Deferred.await(isOpen), Scope.close(scope, Exit.void)),
       { discard: true }
     )
-  )
+    return Effect.andThen(this.quiet.await, released)
+  })
 }
 
 export interface Disk {
