@@ -12,7 +12,6 @@ import type { SqlError } from "effect/sql/SqlError"
 import type * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import * as SqlBatch from "./SqlBatch.ts"
-import * as SqlTransaction from "./SqlTransaction.ts"
 
 /** A row of a line, with its length in bytes. */
 export interface Row {
@@ -133,7 +132,7 @@ const appendNow = (sql: SqlClient.SqlClient, appends: Appends): Effect.Effect<He
     SELECT line.* FROM held JOIN ${lines(sql, appends)} ON line.session = held.id
   ) SELECT id FROM held`
 
-/** In one statement: a trigger of the table changes the row of the session. What is held is found before the first row comes. */
+/** In one statement: a trigger of the table changes the row of the session, whose fence and size are read before that. */
 const appendInTurn = (sql: SqlClient.SqlClient, appends: Appends): Effect.Effect<Held, SqlError> =>
   sql<Held[number]>`WITH held AS MATERIALIZED (
     SELECT s.id, size.modified FROM effect_agent_session s JOIN ${sizes(sql, appends)}

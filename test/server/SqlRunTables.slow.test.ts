@@ -70,7 +70,14 @@ onEach((_, make) => {
         )
         const { logs } = yield* processOf(url)
         const run = { runId: "r", sessionId: "s" }
-        const stored = { ...run, created: 1, ended: undefined, attempts: 3, parked: "it broke", isResting: false }
+        const stored = {
+          ...run,
+          created: 1,
+          ended: undefined,
+          attempts: 3,
+          parked: "it broke",
+          isResting: false
+        }
         assert.deepStrictEqual(yield* logs.unended, [stored])
         const append = yield* logs.open(run)
         yield* append(["three"])

@@ -287,7 +287,10 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         const isResting = (is: boolean) =>
           Effect.repeat(resting, { until: (found) => found === is, schedule: Schedule.spaced("50 millis") })
         const pass = (effect: Effect.Effect<unknown, unknown>) =>
-          Effect.raceFirst(effect, Effect.forever(Effect.andThen(TestClock.adjust("100 millis"), Effect.yieldNow)))
+          Effect.raceFirst(
+            effect,
+            Effect.forever(Effect.andThen(TestClock.adjust("100 millis"), Effect.yieldNow))
+          )
         const passing = test === it.live ? (effect: Effect.Effect<unknown, unknown>) => effect : pass
         yield* passing(isResting(true))
         assert.strictEqual(yield* runs.active(sessionId), runId)

@@ -43,14 +43,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/sessions/memory.test.ts"
   },
   {
-    fault: "stores all of its lines or none",
-    without: "all lines of a write are stored, or none",
-    file: "src/sql/SqlLines.ts",
-    from: "SqlTransaction.run(",
-    to: "((_: unknown, effect: Effect.Effect<Held, SqlError>) => effect)(",
-    test: "test/sessions/SqlSessionStore.test.ts"
-  },
-  {
     fault: "of a later version are refused",
     without: "tables of a later version are refused",
     file: "src/sessions/internal/SqlTables.ts",

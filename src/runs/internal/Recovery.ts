@@ -30,9 +30,7 @@ export const attend = Effect.fnUntraced(function* (
  */
 const take = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
   const { logs } = host.parts
-  const runs = (yield* logs.unended).filter(
-    (run) => isStartable(run) && !host.runs.has(run.runId)
-  )
+  const runs = (yield* logs.unended).filter((run) => isStartable(run) && !host.runs.has(run.runId))
   const taken = Effect.fnUntraced(function* (sessionId: string) {
     if (host.isDraining) return
     const open = yield* Effect.result(host.locked(sessionId, ({ open }) => open))

@@ -178,7 +178,9 @@ const changed = (database: Database, run: RunKey, changes: Statement.Fragment) =
   )
 
 export const end = (database: Database, run: RunKey, now: number): Effect.Effect<void, Failure> =>
-  Effect.asVoid(changed(database, run, database.sql`ended = ${now}, attempts = 0, parked = NULL, resting = 0`))
+  Effect.asVoid(
+    changed(database, run, database.sql`ended = ${now}, attempts = 0, parked = NULL, resting = 0`)
+  )
 
 /** Counts a start, or parks the run: as `Starts.next` does. */
 export const begun = (database: Database, run: RunKey): Effect.Effect<StoredRun, Failure> => {
@@ -202,7 +204,9 @@ export const park = (database: Database, run: RunKey, cause: string): Effect.Eff
   Effect.asVoid(changed(database, run, database.sql`parked = ${cause}`))
 
 export const unpark = ({ sql }: Database, runId: string): Effect.Effect<void, SqlError> =>
-  Effect.asVoid(sql`UPDATE effect_agent_run SET parked = NULL, attempts = 0, resting = 0 WHERE run_id = ${runId}`)
+  Effect.asVoid(
+    sql`UPDATE effect_agent_run SET parked = NULL, attempts = 0, resting = 0 WHERE run_id = ${runId}`
+  )
 
 export const addKey = (
   database: Database,

@@ -47,7 +47,8 @@ const elsewhere = (host: Host, run: RunKey, after: number, isPartial: boolean): 
   const next = Effect.gen(function* () {
     const found = yield* logs.find(run.runId)
     const live = host.runs.get(run.runId)
-    const isOver = found === undefined || found.ended !== undefined || host.isDraining || live?.isOwed === true
+    const isOver =
+      found === undefined || found.ended !== undefined || host.isDraining || live?.isOwed === true
     if (live !== undefined) return { isOver, isLive: true, page: live.watch(last, pace, isPartial) }
     const { log } = yield* History.logOf(logs, run)
     return { isOver, isLive: false, page: log.watch(last, pace) }
