@@ -190,7 +190,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ],
   ["`timeouts.idle` of a provider", "providers/internal/silence", /timeouts\.idle \?\? "(\d+) seconds"/],
   ["`agent.subscribe`: `timeout`", "internal/mailbox", /defaultTimeout = Duration\.seconds\((\d+)\)/],
-  ["`Compaction`: `reserve`", "context/internal/Window", /Math\.min\(([\d_]+), window \/ 6/],
+  ["`Compaction`: `reserve`", "context/Compaction", /Math\.min\(([\d_]+), window \/ 6/],
   ["`Compaction`: `keepRecent`", "context/Compaction", /Math\.min\(([\d_]+), window \/ 8/],
   ["`Compaction`: `maxResult`", "context/Compaction", /maxResult = ([\d_]+)/],
   ["`Pruning`: `budget`", "context/Pruning", /budget = ([\d_]+)/],

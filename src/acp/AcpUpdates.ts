@@ -45,12 +45,12 @@ import type { SessionUpdate, StopReason, ToolCallUpdate } from "@agentclientprot
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import * as Calls from "./internal/Calls.ts"
-import { initial as start, type Options, type State } from "./internal/State.ts"
-import * as Steps from "./internal/Step.ts"
+import * as CallUpdates from "./internal/CallUpdates.ts"
+import { initial as start, type Options, type State } from "./internal/UpdateState.ts"
+import * as Steps from "./internal/UpdateStep.ts"
 
 export type { Streamed } from "../ui/Streamed.ts"
-export type { OpenAnswer, OpenCall, Options, State } from "./internal/State.ts"
+export type { OpenAnswer, OpenCall, Options, State } from "./internal/UpdateState.ts"
 export type { View } from "./internal/ToolView.ts"
 
 /**
@@ -197,7 +197,7 @@ export const project =
 export const callOf: (
   state: State,
   request: Pick<OfTag<"ApprovalRequested">, "path" | "toolCallId" | "toolName" | "params">
-) => ToolCallUpdate = Calls.requested
+) => ToolCallUpdate = CallUpdates.requested
 
 /**
  * Returns the reason with which a prompt ends; `undefined` for a run that failed, whose error answers the prompt.

@@ -50,18 +50,18 @@ import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Asking from "../ui/Asking.ts"
 import * as FailureText from "../internal/failureText.ts"
 import * as Message from "../Message.ts"
-import * as Conversation from "./internal/Conversation.ts"
-import * as Ending from "./internal/Ending.ts"
-import type { AgUiMessage, Event } from "./internal/Event.ts"
+import * as AgUiConversation from "./internal/AgUiConversation.ts"
+import * as AgUiAnswer from "./internal/AgUiAnswer.ts"
+import type { AgUiMessage, Event } from "./internal/AgUiEvent.ts"
 import * as Request from "./internal/RunRequest.ts"
-import { initial as start, type Input, type State } from "./internal/State.ts"
-import { step as next } from "./internal/Step.ts"
+import { initial as start, type Input, type State } from "./internal/AgUiState.ts"
+import { step as next } from "./internal/AgUiStep.ts"
 
-export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome, Tag } from "./internal/Event.ts"
+export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome, Tag } from "./internal/AgUiEvent.ts"
 export type { Reply } from "./internal/RunRequest.ts"
 export type { Asking, OpenRun } from "../ui/Asking.ts"
 export type { Streamed } from "../ui/Streamed.ts"
-export type { Input, Producer, State } from "./internal/State.ts"
+export type { Input, Producer, State } from "./internal/AgUiState.ts"
 
 /**
  * The headers of a response with events of AG-UI.
@@ -178,7 +178,7 @@ export const requests = ({ asking }: State): ReadonlyArray<OfTag<"ApprovalReques
  * @since 0.2.0
  * @category converting
  */
-export const pause: (state: State) => ReadonlyArray<Event> = Ending.pause
+export const pause: (state: State) => ReadonlyArray<Event> = AgUiAnswer.pause
 
 /**
  * Returns the state of the next run of AG-UI, and the events that begin it, for a run that has waited for a person.
@@ -198,7 +198,7 @@ export const pause: (state: State) => ReadonlyArray<Event> = Ending.pause
  */
 export const resume = (state: State, input: Input): readonly [State, ReadonlyArray<Event>] => {
   const next = { ...state, input }
-  return [next, Ending.begin(next)]
+  return [next, AgUiAnswer.begin(next)]
 }
 
 /**
@@ -224,7 +224,7 @@ export const resume = (state: State, input: Input): readonly [State, ReadonlyArr
  */
 export const snapshot = (state: State): Event => ({
   type: "MESSAGES_SNAPSHOT",
-  messages: Conversation.snapshot(state, [])
+  messages: AgUiConversation.snapshot(state, [])
 })
 
 /**

@@ -47,22 +47,22 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
-import * as Asking from "../ui/Asking.ts"
-import * as FailureText from "../internal/failureText.ts"
 import * as Message from "../Message.ts"
+import type { Any, Tool } from "../Tool.ts"
+import * as FailureText from "../internal/failureText.ts"
+import * as Asking from "../ui/Asking.ts"
 import * as Request from "./internal/ChatRequest.ts"
-import type { Chunk, Metadata } from "./internal/Chunk.ts"
-import { initial as start, type Options, partId, type State } from "./internal/State.ts"
-import { step as next } from "./internal/Step.ts"
+import type { Chunk, Metadata } from "./internal/UiChunk.ts"
+import { initial as start, type Options, partId, type State } from "./internal/ChatState.ts"
+import { step as next } from "./internal/ChatStep.ts"
 import * as UiMessages from "./internal/UiMessages.ts"
 
 export type { Answers } from "./internal/ChatRequest.ts"
-export type { Chunk, FinishReason, Metadata, UserPart } from "./internal/Chunk.ts"
+export type { Chunk, FinishReason, Metadata, UserPart } from "./internal/UiChunk.ts"
 export type { Asking, OpenRun } from "../ui/Asking.ts"
 export type { Streamed } from "../ui/Streamed.ts"
-export type { Options, PartApproval, State } from "./internal/State.ts"
+export type { Options, PartApproval, State } from "./internal/ChatState.ts"
 export type { UiMessage, UiPart, UiToolPart, UiToolState } from "./internal/UiMessages.ts"
-export type { UiTools } from "./internal/UiTools.ts"
 
 /**
  * The headers of a response with a UI message stream.
@@ -470,3 +470,42 @@ export const uiMessages = (
 ): Array<UiMessages.UiMessage> => UiMessages.of(transcript, options)
 
 const decodeMessage = Schema.decodeUnknownOption(Schema.toCodecJson(Message.Message))
+
+/**
+ * The inputs and outputs of tools by their names, for the type of the messages of a page.
+ *
+ * **Details**
+ *
+ * It is `InferUITools` of the AI SDK for the tools of this package: `useChat<UIMessage<AiSdkUi.Metadata, UIDataTypes, AiSdkUi.UiTools<typeof tools>>>`.
+ * An output is what `execute` returns. A value that a `success` schema encodes reaches the page encoded.
+ *
+ * **Example** (Typing the parts of a tool)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Tool } from "effect-agent"
+ * import type { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const weather = Tool.make({
+ *   name: "weather",
+ *   description: "The weather in a city.",
+ *   params: Schema.Struct({ city: Schema.String }),
+ *   execute: ({ city }) => Effect.succeed({ city, celsius: 4 })
+ * })
+ *
+ * type Tools = AiSdkUi.UiTools<[typeof weather]>
+ * const output: Tools["weather"]["output"] = { city: "Oslo", celsius: 4 }
+ * console.log(output.celsius) // => 4
+ * ```
+ *
+ * @since 0.2.0
+ * @category utility types
+ */
+export type UiTools<Tools extends ReadonlyArray<Any>> = {
+  [Name in Tools[number]["name"]]: UiTool<Extract<Tools[number], { readonly name: Name }>>
+}
+
+type UiTool<One> =
+  One extends Tool<infer _Name, infer Params, infer Success, infer _Failure, infer _R>
+    ? { input: Params; output: Success }
+    : never

@@ -3,9 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as AiError from "effect/ai/AiError"
-import * as LanguageModel from "effect/ai/LanguageModel"
-import type * as Response from "effect/ai/Response"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -13,11 +10,13 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
 import * as ModelEvent from "../ModelEvent.ts"
 import { Provider } from "../Provider.ts"
 import { ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { ModelOptions } from "../RunOptions.ts"
-import * as AiFailure from "./internal/AiFailure.ts"
 import * as PromptReading from "./internal/PromptReading.ts"
 import * as ResponseParts from "./internal/ResponseParts.ts"
 import * as ToolNames from "./internal/ToolNames.ts"
@@ -109,7 +108,7 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
 
     return yield* LanguageModel.make({
       streamText: (call) => {
-        const failed = (error: ProviderError) => AiFailure.fromProviderError(error, "streamText")
+        const failed = (error: ProviderError) => fromProviderError(error, "streamText")
         const parts = Stream.mapError(toParts(ask(call), truncated), failed)
         return Stream.unwrap(Effect.as(refuse(call, "streamText"), parts))
       },
@@ -117,7 +116,7 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
         refuse(call, "generateText").pipe(
           Effect.andThen(whole(ask(call), truncated)),
           Effect.mapError((error) =>
-            error._tag === "AiError" ? error : AiFailure.fromProviderError(error, "generateText")
+            error._tag === "AiError" ? error : fromProviderError(error, "generateText")
           )
         )
     })
@@ -167,3 +166,45 @@ const whole = (
     Effect.map(ResponseParts.ofReply),
     Effect.filterOrFail(Predicate.isNotUndefined, () => truncated)
   )
+
+// ───────────────────────── Failures
+
+/** Converts a failure, and keeps whether a retry may succeed. */
+const fromProviderError = (error: ProviderError, method: string): AiError.AiError =>
+  AiError.make({ module: `effect-agent/${error.provider}`, method, reason: reasonOf(error) })
+
+const reasonOf = (error: ProviderError): AiError.AiErrorReason => {
+  const { isRetryable, reason, retryAfter } = error
+  const { body, detail: description, status } = reason
+  const http = {
+    ...(status === undefined ? {} : { response: { status, headers: {} } }),
+    ...(body === undefined ? {} : { body })
+  }
+  switch (reason._tag) {
+    case "RateLimited":
+      // The vendor advises against a retry: of all limits, a quota is the one that does not pass.
+      return isRetryable
+        ? new AiError.RateLimitError({ http, ...(retryAfter === undefined ? {} : { retryAfter }) })
+        : new AiError.QuotaExhaustedError({ http })
+    case "QuotaExceeded":
+      return new AiError.QuotaExhaustedError({ http })
+    case "Unauthenticated":
+      return new AiError.AuthenticationError({ kind: "Unknown", description, http })
+    case "Forbidden":
+      return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description, http })
+    case "ContentPolicy":
+      return new AiError.ContentPolicyError({ description, http })
+    case "UnsupportedContent":
+      return new AiError.InvalidUserInputError({ description })
+    case "NotFound":
+    case "ModelNotSupported":
+    case "InvalidRequest":
+    case "ContextOverflow":
+      return new AiError.InvalidRequestError({ description, http })
+    default:
+      // A transport, a protocol, a stream or a server failed: `effect/ai` distinguishes only whether a retry may succeed.
+      return isRetryable
+        ? new AiError.InternalProviderError({ description: error.message, http })
+        : new AiError.InvalidResponseError({ description: error.message, http })
+  }
+}

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import { type Artifact, ArtifactNotFound, ArtifactStore, ArtifactStoreFailed } from "./ArtifactStore.ts"
-import * as Lines from "./internal/Lines.ts"
+import * as Excerpt from "./internal/Excerpt.ts"
 
 const positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
@@ -91,7 +91,7 @@ export const make = (options?: { readonly maxCharacters?: number }) =>
 const pageOf = ({ text }: Artifact, params: Params, max: number): string => {
   const { limit = Infinity, offset = 1, search, unit = "lines" } = params
   if (text === "") return "[the artifact is empty]"
-  const start = unit === "lines" ? Lines.startOf(text, offset) : Lines.whole(text, offset - 1)
+  const start = unit === "lines" ? Excerpt.startOf(text, offset) : Excerpt.whole(text, offset - 1)
   if (start === undefined || start >= text.length) return beyond(text, unit)
   if (search !== undefined) return matches(text, start, { search, limit: params.limit ?? 50, max })
   return unit === "lines"
@@ -100,7 +100,7 @@ const pageOf = ({ text }: Artifact, params: Params, max: number): string => {
 }
 
 const beyond = (text: string, unit: "lines" | "characters"): string => {
-  const total = unit === "lines" ? Lines.total(text) : text.length
+  const total = unit === "lines" ? Excerpt.total(text) : text.length
   return `[the artifact ends before that offset: it has ${total} ${unit}]`
 }
 
@@ -111,7 +111,7 @@ interface Page {
 }
 
 const lines = (text: string, start: number, { first, limit, max }: Page): string => {
-  const total = Lines.total(text)
+  const total = Excerpt.total(text)
   let end = start
   let last = first - 1
   while (last < total && last - first + 1 < limit) {
@@ -131,7 +131,7 @@ const lines = (text: string, start: number, { first, limit, max }: Page): string
 }
 
 const characters = (text: string, start: number, length: number): string => {
-  const cut = Lines.whole(text, start + length)
+  const cut = Excerpt.whole(text, start + length)
   // A page of one character has a pair of surrogates whole.
   const end = cut > start ? cut : Math.min(text.length, start + 2)
   const next = end < text.length ? `; next: {"unit":"characters","offset":${end + 1}}` : ""
@@ -156,7 +156,7 @@ const matches = (text: string, start: number, { limit, max, search }: Query): st
   let counted = 0
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
     const { index } = match
-    line += Lines.count(text, counted, index)
+    line += Excerpt.count(text, counted, index)
     counted = index
     const [shown, end] = placeOf(text, index, index + match[0].length)
     const entry = `line ${line}, character ${index + 1}: ${shown}`
@@ -176,7 +176,7 @@ const placeOf = (text: string, from: number, to: number): readonly [shown: strin
   const lineStart = text.lastIndexOf("\n", from - 1) + 1
   const newline = text.indexOf("\n", to)
   const lineEnd = newline < 0 ? text.length : newline
-  const start = Lines.whole(text, Math.max(from === 0 ? 0 : lineStart, from - around))
-  const end = Lines.whole(text, Math.min(lineEnd, to + around))
+  const start = Excerpt.whole(text, Math.max(from === 0 ? 0 : lineStart, from - around))
+  const end = Excerpt.whole(text, Math.min(lineEnd, to + around))
   return [`${start > lineStart ? "…" : ""}${text.slice(start, end)}${end < lineEnd ? "…" : ""}`, end]
 }

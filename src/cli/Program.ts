@@ -14,10 +14,9 @@ import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { UsageError } from "./ExitCode.ts"
-import * as HelpText from "./settings/HelpText.ts"
+import * as SettingTable from "./settings/SettingTable.ts"
 import * as Inert from "./terminal/Inert.ts"
 import * as Keyboard from "./terminal/Keyboard.ts"
-import * as Paint from "./terminal/Paint.ts"
 import * as Screen from "./terminal/Screen.ts"
 import type { Line } from "./commands/ServerCommands.ts"
 import * as Signals from "./Signals.ts"
@@ -122,7 +121,7 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   const parsed = yield* CommandLine.parse(args, version, commandsOf(version))
   if ("code" in parsed) return parsed.code
   if ("serve" in parsed || "worker" in parsed) return parsed
-  const { prepare, run } = yield* Effect.promise(() => import("./agent/Prompt.ts"))
+  const { prepare, run } = yield* Effect.promise(() => import("./agent/PromptRun.ts"))
   return { plan: yield* prepare(parsed.line), run }
 })
 
@@ -144,14 +143,14 @@ const broken = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, verbose
 
 const services = ({ color, verbose }: { readonly color: boolean; readonly verbose: boolean }) => {
   const { env, stdout } = process
-  const colors = Paint.wanted({ isTerminal: stdout.isTTY === true, flag: color, env })
+  const colors = Screen.wantsColours({ isTerminal: stdout.isTTY === true, flag: color, env })
   const stderrLogger = Logger.withConsoleError(Logger.map(Logger.formatLogFmt, Inert.text))
   return Layer.mergeAll(
     NodeServices.layer,
     Signals.layer,
     Keyboard.layer,
     Layer.sync(Screen.Screen, () => Screen.make({ color, env })),
-    CliOutput.layer(HelpText.grouped(CliOutput.defaultFormatter({ colors }))),
+    CliOutput.layer(SettingTable.grouped(CliOutput.defaultFormatter({ colors }))),
     CliOutput.layerPresenter({ present }),
     Logger.layer([stderrLogger]),
     Layer.succeed(References.MinimumLogLevel, verbose ? "Debug" : "None")

@@ -13,9 +13,8 @@
 import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type { Response } from "./internal/OneRing.ts"
 import * as OneRing from "./internal/OneRing.ts"
-import * as Input from "./internal/OneRingInput.ts"
+import type { Response } from "./internal/OneRing.ts"
 
 export type { OutputContent, Response, Status, TokenUsage } from "./internal/OneRing.ts"
 export type {
@@ -25,7 +24,7 @@ export type {
   GenerateOptions,
   InputContent,
   InputItem
-} from "./internal/OneRingInput.ts"
+} from "./internal/OneRing.ts"
 
 /**
  * The state of a tool call.
@@ -88,7 +87,7 @@ interface Answered {
 }
 
 type Body =
-  | { readonly type: "execution:start"; readonly config: Input.Config }
+  | { readonly type: "execution:start"; readonly config: OneRing.Config }
   | (Answered & { readonly type: "execution:complete" })
   | { readonly type: "execution:error"; readonly error: Error }
   | { readonly type: "execution:paused"; readonly reason?: string }
@@ -96,7 +95,7 @@ type Body =
   | { readonly type: "execution:resumed" }
   | (Iteration & { readonly type: "iteration:start" })
   | (Iteration & Answered & { readonly type: "iteration:complete" })
-  | (Iteration & { readonly type: "llm:request"; readonly options: Input.GenerateOptions })
+  | (Iteration & { readonly type: "llm:request"; readonly options: OneRing.GenerateOptions })
   | (Iteration & Answered & { readonly type: "llm:response" })
   | (Iteration & { readonly type: "llm:error"; readonly error: Error })
   | (Iteration & { readonly type: "tool:detected"; readonly toolCalls: ReadonlyArray<ToolCall> })
@@ -132,7 +131,7 @@ export interface State {
   /** The id of the run, `undefined` before its start. */
   readonly runId: string | undefined
   /** The parts of the agent that no event has. */
-  readonly context: Input.Context
+  readonly context: OneRing.Context
   /** The messages before the run, and those of the run so far. */
   readonly messages: ReadonlyArray<Message.Message>
   /** The calls of the turn and those in the background, by id. */
@@ -181,7 +180,7 @@ export interface State {
  * @since 0.2.0
  * @category constructors
  */
-export const from = (context: Input.Context): State => ({
+export const from = (context: OneRing.Context): State => ({
   runId: undefined,
   context,
   messages: context.messages ?? [],
@@ -318,7 +317,7 @@ const runBody = (state: State, event: AgentEvent): Body | undefined => {
   switch (event._tag) {
     case "RunStart": {
       const { model, options = {}, prompts } = event
-      return { type: "execution:start", config: Input.configOf(state.context, prompts, model, options) }
+      return { type: "execution:start", config: OneRing.configOf(state.context, prompts, model, options) }
     }
     case "RunPaused":
       return { type: "execution:paused", reason: event.reason ?? "Manual pause" }
@@ -368,7 +367,7 @@ const turnBody = (state: State, event: AgentEvent): Body | undefined => {
         : { type: "iteration:complete", iteration, ...responseOf(state), duration }
     }
     case "ModelCallStart": {
-      const options = Input.optionsOf(state.context, state.messages, event.model, event.options)
+      const options = OneRing.optionsOf(state.context, state.messages, event.model, event.options)
       return { type: "llm:request", iteration, options }
     }
     case "ModelCallEnd":

@@ -16,12 +16,16 @@ import { type AgentEvent, foldValue, isInside, type OfTag } from "../AgentEvent.
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import * as Iteration from "./internal/Iteration.ts"
-import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./internal/PiMessage.ts"
 import * as Pi from "./internal/PiMessage.ts"
-import type { AssistantMessageEvent } from "./internal/PiUpdate.ts"
-import * as PiUpdate from "./internal/PiUpdate.ts"
+import type {
+  AssistantMessage,
+  PiMessage,
+  ToolResult,
+  ToolResultMessage,
+  AssistantMessageEvent
+} from "./internal/PiMessage.ts"
 
-export type { AssistantMessageEvent } from "./internal/PiUpdate.ts"
+export type { AssistantMessageEvent } from "./internal/PiMessage.ts"
 
 export type {
   AssistantMessage,
@@ -310,7 +314,7 @@ const updated = (state: State, delta: ModelEvent.ModelEvent): Step => {
     ...state.lastAnswer,
     content: open.content.filter((block) => block !== undefined).map(Pi.block)
   }
-  const assistantMessageEvent = PiUpdate.from(delta, open, partial)
+  const assistantMessageEvent = Pi.updates(delta, open, partial)
   return [
     { ...state, open },
     assistantMessageEvent === undefined

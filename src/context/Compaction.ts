@@ -6,21 +6,15 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import {
-  ContextManager,
-  type Conversation,
-  type Plan,
-  type Service,
-  type Trigger
-} from "../ContextManager.ts"
+import * as ContextManager from "../ContextManager.ts"
+import type { Conversation, Plan, Service, Trigger } from "../ContextManager.ts"
+import type { Message } from "../Message.ts"
+import * as Prices from "../Prices.ts"
 import { Provider } from "../Provider.ts"
 import type { Limits, ModelOptions } from "../RunOptions.ts"
-import * as Cut from "./internal/Cut.ts"
-import * as Measure from "./internal/Measure.ts"
-import * as Summary from "./internal/Summary.ts"
-import * as SummaryText from "./internal/SummaryText.ts"
+import * as Transcript from "../Transcript.ts"
 import * as Tokens from "./Tokens.ts"
-import * as Window from "./internal/Window.ts"
+import * as Summary from "./internal/Summary.ts"
 
 /**
  * The options of the compaction.
@@ -149,9 +143,9 @@ export interface Options<out E = never, out R = never> {
  */
 export const layer = <E = never, R = never>(options: Options<E, R> = {}): Layer.Layer<never, E, R> =>
   Layer.effect(
-    ContextManager,
+    ContextManager.ContextManager,
     Effect.gen(function* () {
-      const inner = yield* ContextManager
+      const inner = yield* ContextManager.ContextManager
       const tokens = yield* Tokens.Tokens
       const { provider } = options
       const own = provider === undefined ? undefined : Context.get(yield* Layer.build(provider), Provider)
@@ -177,9 +171,9 @@ const plan = Effect.fnUntraced(function* (
   trigger: Trigger
 ): Effect.fn.Return<Plan | undefined, never, Provider> {
   const { compaction, messages } = conversation
-  const measure = yield* Measure.make(inner, tokens, conversation)
-  const window = yield* Window.of(options.contextWindow, yield* answering(conversation))
-  const most = window - (options.reserve ?? Window.reserve(window))
+  const measure = yield* measureOf(inner, tokens, conversation)
+  const window = yield* of(options.contextWindow, yield* answering(conversation))
+  const most = window - (options.reserve ?? reserve(window))
   const { reason } = trigger
   // What the application says of the window counts more than the price list.
   const fits = reason === "overflow" && trigger.size !== undefined && trigger.size <= window
@@ -187,7 +181,7 @@ const plan = Effect.fnUntraced(function* (
   const isDue = measure.total >= least && !fits
   const readable = reason === "overflow" ? Math.min(window, trigger.limit ?? Infinity, measure.total) : window
   const keep = keepOf(options, window, measure, trigger)
-  const cut = isDue ? Cut.make(messages, compaction, { keep, maxFirst: readable / 2 }, measure.of) : undefined
+  const cut = isDue ? make(messages, compaction, { keep, maxFirst: readable / 2 }, measure.of) : undefined
   if (cut === undefined) return undefined
   const cutAt = {
     firstKept: cut.firstKept.id,
@@ -218,7 +212,7 @@ const worthwhile = 0.1
 const keepOf = (
   { keepRecent }: Setting["options"],
   window: number,
-  { total }: Measure.Measure,
+  { total }: Measure,
   trigger: Trigger
 ): number => {
   const keep = keepRecent ?? Math.min(20_000, window / 8)
@@ -235,19 +229,152 @@ const summarizerOf = Effect.fnUntraced(function* (
   { contextWindow, limits, maxResult = 4_000, model, modelOptions, prompt }: Setting["options"],
   { request }: Conversation,
   ofRun: number,
-  { ofText }: Measure.Measure
+  { ofText }: Measure
 ): Effect.fn.Return<Summary.Summarizer, never, Provider> {
   const { id } = yield* Provider
   const given = typeof contextWindow === "function" ? contextWindow : undefined
-  const window = model === undefined ? ofRun : yield* Window.of(given, { provider: id, model })
+  const window = model === undefined ? ofRun : yield* of(given, { provider: id, model })
   return {
     model: model ?? request.model,
     modelOptions,
-    system: prompt ?? SummaryText.system,
+    system: prompt ?? Summary.system,
     limits,
     // A summary is shorter than many answers.
-    maxInput: window - Window.reserve(window) / 2,
+    maxInput: window - reserve(window) / 2,
     maxResult: Math.min(maxResult, window / 4),
     count: ofText
   }
 })
+
+// ───────────────────────── The cut
+
+/** A cut conversation. */
+interface Cut {
+  /** The messages that the summary stands for, without those that an earlier summary does. */
+  readonly older: ReadonlyArray<Message>
+  /** The oldest message that stays. */
+  readonly firstKept: Message
+  /** Whether the first user message is among those that the summary stands for. */
+  readonly summarizesFirst: boolean
+}
+
+/**
+ * The longest end of the conversation that begins with a turn and is within `keep`, or else its newest turn. The first user message
+ * stays as it is up to `maxFirst` tokens.
+ */
+const make = (
+  messages: ReadonlyArray<Message>,
+  compaction: Transcript.Compaction | undefined,
+  { keep, maxFirst }: { readonly keep: number; readonly maxFirst: number },
+  tokensOf: (messages: ReadonlyArray<Message>) => number
+): Cut | undefined => {
+  const since = messages.findIndex(({ id }) => id === compaction?.firstKept)
+  const from = Math.max(0, since)
+  const firstUser = messages.findIndex(({ role }) => role === "user")
+  const places = Transcript.turnStarts(messages).filter((place) => place > from && place > firstUser)
+  let [place, ...earlier] = places.reverse()
+  if (place === undefined) return undefined
+  let kept = tokensOf(messages.slice(place))
+  for (const next of earlier) {
+    kept += tokensOf(messages.slice(next, place))
+    if (kept > keep) break
+    place = next
+  }
+  const firstKept = messages[place]
+  const first = messages.slice(firstUser, firstUser + 1)
+  const isSummarized = compaction?.summarizesFirst === true
+  const summarizesFirst = isSummarized || tokensOf(first) > maxFirst
+  const older = [
+    ...(summarizesFirst && !isSummarized ? first : []),
+    ...messages.slice(from, place).filter((_, index) => from + index !== firstUser)
+  ]
+  return firstKept === undefined || older.length === 0 ? undefined : { older, firstKept, summarizesFirst }
+}
+
+// ───────────────────────── The measure
+
+/** The size of the next request. */
+interface Measure {
+  /** The tokens of the request. */
+  readonly total: number
+  /** Counts the tokens of messages, corrected by the figures of the provider. */
+  readonly of: (messages: Iterable<Message>) => number
+  /** Counts the tokens of a text, corrected too. */
+  readonly ofText: (text: string) => number
+  /** Returns the tokens of the request with another compaction. */
+  readonly after: (compaction: Transcript.Compaction) => Effect.Effect<number>
+}
+
+const measureOf = Effect.fnUntraced(function* (
+  manager: ContextManager.Service,
+  tokens: Tokens.Service,
+  { compaction, measured, messages, options, request }: ContextManager.Conversation
+): Effect.fn.Return<Measure> {
+  const sent = (messages: ReadonlyArray<Message>, compaction: Transcript.Compaction | undefined) => {
+    const compacted = Transcript.compacted(messages, compaction)
+    const viewed = manager.view(compacted.messages, options)
+    // A view that fails fails the run, when it makes the request.
+    return Effect.map(
+      Effect.orElseSucceed(viewed, () => compacted),
+      (view) => view.messages
+    )
+  }
+  const now = yield* sent(messages, compaction)
+  const measure = (total: number, scale: number): Measure => {
+    const of = (messages: Iterable<Message>) => Tokens.ofMessages(tokens, messages) * scale
+    return {
+      total: Math.max(0, Math.round(total)),
+      of,
+      ofText: (text) => tokens.count(text) * scale,
+      after: (compaction) =>
+        Effect.map(sent(messages, compaction), (after) =>
+          Math.max(0, Math.round(total + change(of, now, after)))
+        )
+    }
+  }
+  const besides = Tokens.besides(tokens, request)
+  const { usage } = measured ?? {}
+  if (measured === undefined || usage === undefined) {
+    return measure(Tokens.ofMessages(tokens, now) + besides, 1)
+  }
+  // The request of the answer that measures: the messages before it.
+  const before = yield* sent(messages.slice(0, messages.lastIndexOf(measured)), compaction)
+  const counted = Tokens.ofMessages(tokens, before) + besides
+  const scale = Math.min(maxScale, Math.max(1 / maxScale, usage.input / Math.max(1, counted)))
+  const of = (messages: Iterable<Message>) => Tokens.ofMessages(tokens, messages) * scale
+  return measure(usage.input + usage.output + change(of, [...before, measured], now), scale)
+})
+
+/** The most by which counts of texts are corrected: figures of a provider can include what no message holds. */
+const maxScale = 4
+
+/** The tokens that one view has more than another. */
+const change = (of: Measure["of"], before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number => {
+  const [known, left] = [new Set(before), new Set(after)]
+  return (
+    of(after.filter((message) => !known.has(message))) - of(before.filter((message) => !left.has(message)))
+  )
+}
+
+/** A number, or a function that finds it by the id of a model. */
+type Given = number | ((model: string) => number | undefined) | undefined
+
+/** Where nothing is known of the model. */
+const usual = 128_000
+
+/** The context window of a model in tokens: as given, else as the price list has it. */
+const of = Effect.fnUntraced(function* (given: Given, asked: Prices.Model) {
+  const known = typeof given === "function" ? given(asked.model) : given
+  if (known !== undefined) return known
+  const { find } = yield* Prices.Prices
+  const price = yield* find(asked)
+  if (price?.contextWindow !== undefined) return price.contextWindow
+  // The id for a router begins with that of the provider.
+  const slash = asked.model.indexOf("/")
+  if (slash === -1) return usual
+  const routed = { provider: asked.model.slice(0, slash), model: asked.model.slice(slash + 1) }
+  return (yield* find(routed))?.contextWindow ?? usual
+})
+
+/** The tokens of a context window that stay free for the answer, unless the application says otherwise. */
+const reserve = (window: number): number => Math.min(16_384, window / 6)

@@ -12,9 +12,9 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Provider from "../Provider.ts"
-import * as Answer from "./internal/Answer.ts"
-import * as Check from "./internal/Check.ts"
-import type { Guardrail, Input, Options, Output, Streamed } from "./internal/Guard.ts"
+import * as GuardedAnswer from "./internal/GuardedAnswer.ts"
+import * as GuardrailCheck from "./internal/GuardrailCheck.ts"
+import type { Guardrail, Input, Options, Output, Streamed } from "./internal/GuardrailCheck.ts"
 
 export {
   type Guardrail,
@@ -26,7 +26,7 @@ export {
   type Streamed,
   trip,
   type Verdict
-} from "./internal/Guard.ts"
+} from "./internal/GuardrailCheck.ts"
 
 /**
  * Makes a guard over the messages for the model.
@@ -183,7 +183,9 @@ export const layer = <const Guards extends ReadonlyArray<Guardrail>>(
   Layer.effect(
     Provider.Guard,
     Effect.contextWith((services: Context.Context<Requirements<Guards[number]>>) =>
-      Effect.succeed(within(Context.get(services, Provider.Guard), serviceOf(Check.bound(guards, services))))
+      Effect.succeed(
+        within(Context.get(services, Provider.Guard), serviceOf(GuardrailCheck.bound(guards, services)))
+      )
     )
   )
 
@@ -195,11 +197,11 @@ export const layer = <const Guards extends ReadonlyArray<Guardrail>>(
  */
 export type Requirements<G> = G extends Guardrail<infer R> ? R : never
 
-const serviceOf = (guards: Check.Guards): Provider.Guard => ({
-  ...(guards.input.length === 0 ? {} : { input: (asked) => Check.input(guards, asked) }),
+const serviceOf = (guards: GuardrailCheck.Guards): Provider.Guard => ({
+  ...(guards.input.length === 0 ? {} : { input: (asked) => GuardrailCheck.input(guards, asked) }),
   ...(guards.output.length + guards.stream.length === 0
     ? {}
-    : { output: (answer, asked) => Answer.guarded(guards, answer, asked) })
+    : { output: (answer, asked) => GuardedAnswer.guarded(guards, answer, asked) })
 })
 
 /** Asks the outer guard about requests first, and about answers last. */

@@ -3,26 +3,24 @@
  *
  * @since 0.2.0
  */
-import * as McpProtocol from "effect/ai/McpProtocol"
-import * as McpSchema from "effect/ai/McpSchema"
-import * as McpServer from "effect/ai/McpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { Stdio } from "effect/Stdio"
+import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import * as McpProtocol from "effect/ai/McpProtocol"
+import * as McpSchema from "effect/ai/McpSchema"
+import * as McpServer from "effect/ai/McpServer"
+import type * as HttpRouter from "effect/http/HttpRouter"
 import type { Agent } from "../Agent.ts"
 import { Approval } from "../Approval.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import type * as Tool from "../Tool.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
-import * as AgentCalls from "./internal/ServedAgentCalls.ts"
-import * as Lines from "./internal/ServedLines.ts"
-import * as Progress from "./internal/ServedProgress.ts"
-import * as ToolCalls from "./internal/ServedToolCalls.ts"
+import * as Json from "../internal/json.ts"
+import * as ToolCalls from "./internal/ServedCalls.ts"
 
 /**
  * An agent that is a tool of the server.
@@ -186,7 +184,7 @@ const addTool = Effect.fnUntraced(function* (
       ...(label === undefined ? {} : { title: label })
     }),
     annotations: Context.make(McpSchema.EnabledWhen, () => isOffered(name)),
-    handle: (params) => Progress.during(server, (progress) => ToolCalls.call(parts, name, params, progress))
+    handle: (params) => ToolCalls.during(server, (progress) => ToolCalls.call(parts, name, params, progress))
   })
 })
 
@@ -205,11 +203,11 @@ const addAgent = Effect.fnUntraced(function* <E, R>(
 ) {
   const context = yield* Effect.context<Exclude<R, Scope.Scope>>()
   yield* server.addTool({
-    tool: new McpSchema.Tool({ name, description, inputSchema: AgentCalls.parameters }),
+    tool: new McpSchema.Tool({ name, description, inputSchema: ToolCalls.parameters }),
     annotations: Context.empty(),
     handle: (params) =>
-      Progress.during(server, (progress) =>
-        Effect.provideContext(AgentCalls.call(make, params, progress), context)
+      ToolCalls.during(server, (progress) =>
+        Effect.provideContext(ToolCalls.callAgent(make, params, progress), context)
       )
   })
 })
@@ -262,9 +260,9 @@ const protocols = [
  */
 export const layerStdio = <E = never, R = never>(
   options: ServerOptions<E, R>
-): Layer.Layer<never, never, Stdio | ToolRegistry | Exclude<R, Scope.Scope>> =>
+): Layer.Layer<never, never, Stdio.Stdio | ToolRegistry | Exclude<R, Scope.Scope>> =>
   withTools(options, (registrations) =>
-    Layer.provide(McpServer.layerStdio({ ...serverOf(options), protocols, registrations }), Lines.layer)
+    Layer.provide(McpServer.layerStdio({ ...serverOf(options), protocols, registrations }), layerLines)
   )
 
 /**
@@ -348,3 +346,25 @@ const withTools = <E, R, A, E2, R2>(
       return Effect.succeed(Layer.orDie(Layer.effectDiscard(Layer.build(serve(registrations)))))
     })
   )
+
+// ───────────────────────── Lines
+
+/** Leaves out lines of stdin that are not JSON, or nest too deep, and logs that. */
+const layerLines: Layer.Layer<Stdio.Stdio, never, Stdio.Stdio> = Layer.effect(
+  Stdio.Stdio,
+  Effect.map(Stdio.Stdio, (stdio) => ({
+    ...stdio,
+    stdin: stdio.stdin.pipe(
+      Stream.decodeText,
+      Stream.splitLines,
+      Stream.filter((line) => line.trim() !== ""),
+      Stream.filterEffect((line) =>
+        Json.parse(line) !== undefined
+          ? Effect.succeed(true)
+          : Effect.as(Effect.logWarning("A line of stdin is no JSON, or nests too deep"), false)
+      ),
+      Stream.map((line) => `${line}\n`),
+      Stream.encodeText
+    )
+  }))
+)

@@ -9,14 +9,15 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { Calls } from "./internal/Calls.ts"
-import * as Connection from "./internal/Connection.ts"
+import { Calls } from "./internal/McpCalls.ts"
+import * as McpConnection from "./internal/McpConnection.ts"
 import { McpError } from "./internal/McpError.ts"
-import type { McpClient, Options, Server, State } from "./internal/Model.ts"
-import * as Requests from "./internal/Requests.ts"
+import * as McpModel from "./internal/McpModel.ts"
+import type { McpClient, Options, Server, State } from "./internal/McpModel.ts"
 
 export { McpError } from "./internal/McpError.ts"
 export type {
@@ -30,7 +31,7 @@ export type {
   ServerTool,
   State,
   StdioServer
-} from "./internal/Model.ts"
+} from "./internal/McpModel.ts"
 
 /**
  * Connects to a server, until the scope closes.
@@ -78,17 +79,17 @@ export const connect = Effect.fnUntraced(function* (
   const changes = yield* Queue.sliding<void>(1)
   const tried = yield* Deferred.make<void, McpError>()
   const calls = new Calls(name, options.sampling)
-  let current: Connection.Connection | undefined
+  let current: McpConnection.Connection | undefined
   /** Waits while the connection is made again, until there is another one than `lost`. */
-  const connected = (lost: Connection.Connection | undefined) =>
+  const connected = (lost: McpConnection.Connection | undefined) =>
     SubscriptionRef.changes(state).pipe(
       Stream.filter(({ error }) => (current !== undefined && current !== lost) || isFinal(error)),
       Stream.runHead,
       Effect.timeoutOption(patience)
     )
-  const once: Connection.Connection["request"] = (send, more) =>
+  const once: McpConnection.Connection["request"] = (send, more) =>
     Effect.suspend(() => current?.request(send, more) ?? unreachable(name, SubscriptionRef.getUnsafe(state)))
-  const request: Connection.Connection["request"] = (send, more) =>
+  const request: McpConnection.Connection["request"] = (send, more) =>
     Effect.suspend(() => {
       const before = current
       const again = Effect.andThen(connected(before), once(send, more))
@@ -102,7 +103,7 @@ export const connect = Effect.fnUntraced(function* (
     })
   const live = Effect.gen(function* () {
     const incoming = incomingOf(calls, changes, options)
-    const connection = yield* Connection.open(name, server, options, incoming)
+    const connection = yield* McpConnection.open(name, server, options, incoming)
     current = connection
     const list = listed(name, connection, state, options)
     yield* Effect.andThen(list, Deferred.succeed(tried, undefined))
@@ -124,7 +125,7 @@ export const connect = Effect.fnUntraced(function* (
     name,
     state: SubscriptionRef.get(state),
     states: SubscriptionRef.changes(state),
-    ...Requests.make({ name, request, suspect: (error) => current?.suspect(error) }, calls)
+    ...make({ name, request, suspect: (error) => current?.suspect(error) }, calls)
   }
 })
 
@@ -152,7 +153,7 @@ const incomingOf = (
   calls: Calls,
   changes: Queue.Queue<void>,
   { elicitation = true, sampling }: Options
-): Connection.Incoming => ({
+): McpConnection.Incoming => ({
   listChanged: () => Queue.offerUnsafe(changes, undefined),
   elicit: elicitation ? calls.elicit : undefined,
   sample: sampling === undefined ? undefined : calls.sample
@@ -184,7 +185,7 @@ const unreachable = (server: string, { error }: State) =>
 /** Reads the list of the tools. One that fails keeps the list of before, and loses the connection. */
 const listed = Effect.fnUntraced(function* (
   server: string,
-  { client, leftOut, request }: Connection.Connection,
+  { client, leftOut, request }: McpConnection.Connection,
   state: SubscriptionRef.SubscriptionRef<State>,
   { connectTimeout = "30 seconds" }: Options
 ) {
@@ -215,4 +216,71 @@ const listed = Effect.fnUntraced(function* (
     instructions: client.getInstructions(),
     hasResources: capabilities?.resources !== undefined
   })
+})
+
+// ───────────────────────── Requests
+
+type Request = McpConnection.Connection["request"]
+
+interface Link extends Pick<McpConnection.Connection, "request" | "suspect"> {
+  readonly name: string
+}
+
+const make = (link: Link, calls: Calls): Omit<McpClient, "name" | "state" | "states"> => {
+  const { request } = link
+  return {
+    callTool: callTool(link, calls),
+    ...ofResources(request),
+    prompts: Effect.map(
+      request((client, options) => client.listPrompts(undefined, options)),
+      ({ prompts }) => prompts
+    ),
+    prompt: (name, args = {}) =>
+      Effect.map(
+        request((client, options) => client.getPrompt({ name, arguments: { ...args } }, options)),
+        ({ messages }) => messages
+      )
+  }
+}
+
+const callTool =
+  ({ name: server, request, suspect }: Link, calls: Calls): McpClient["callTool"] =>
+  (name, params, { timeout = "1 minute" } = {}) =>
+    calls.during((inbox, silence) => {
+      const sent = request(
+        (client, options) => client.callTool({ name, arguments: recordOf(params) }, options),
+        {
+          onprogress: (progress) => {
+            Queue.offerUnsafe(inbox, { _tag: "Progress", progress })
+          }
+        }
+      )
+      const tooLong = Effect.flatMap(silence(timeout), (limit) => {
+        const detail = `no answer and no progress came for ${limit}`
+        const error = new McpError({ server, reason: "timeout", detail })
+        suspect(error)
+        return error
+      })
+      return Effect.map(Effect.raceFirst(sent, tooLong), McpModel.outputOf)
+    })
+
+const recordOf = (params: Schema.Json): Record<string, unknown> =>
+  typeof params === "object" && params !== null ? { ...params } : {}
+
+const ofResources = (
+  request: Request
+): Pick<McpClient, "resources" | "resourceTemplates" | "readResource"> => ({
+  resources: Effect.map(
+    request((client, options) => client.listResources(undefined, options)),
+    ({ resources }) => resources
+  ),
+  resourceTemplates: Effect.map(
+    request((client, options) => client.listResourceTemplates(undefined, options)),
+    ({ resourceTemplates }) => resourceTemplates
+  ),
+  readResource: (uri) =>
+    Effect.map(
+      request((client, options) => client.readResource({ uri }, options)),
+      ({ contents }) => contents.map(McpModel.resourceOf)
+    )
 })

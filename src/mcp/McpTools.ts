@@ -5,16 +5,15 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Hash from "effect/Hash"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
 import type * as ToolRegistry from "../ToolRegistry.ts"
-import { isJson } from "./internal/Content.ts"
-import type { McpClient, ServerTool, State } from "./internal/Model.ts"
-import * as Names from "./internal/Names.ts"
-import * as ToolList from "./internal/ToolList.ts"
+import { type McpClient, type ServerTool, type State, isJson } from "./internal/McpModel.ts"
+import * as McpConnection from "./internal/McpConnection.ts"
 
 /**
  * The options of the tools of a server.
@@ -60,7 +59,7 @@ export interface Options {
  * @category getters
  * @since 0.2.0
  */
-export const nameOf = (server: string, tool: string): string => Names.of(server, tool)
+export const nameOf = (server: string, tool: string): string => of(server, tool)
 
 /**
  * Adds the tools of a server to a registry, such as `agent.tools`, and follows their changes until the scope closes.
@@ -140,12 +139,12 @@ const toolOf = (
   { timeout = "1 minute", trustHints = false }: Options
 ): Tool.Runnable | string => {
   const label = title ?? annotations?.title
-  const leftOut = (reason: string) => ToolList.leftOut(client.name, name, reason)
-  const tooLarge = ToolList.sizeFault(inputSchema)
+  const leftOut = (reason: string) => McpConnection.leftOut(client.name, name, reason)
+  const tooLarge = McpConnection.sizeFault(inputSchema)
   if (tooLarge !== undefined) return leftOut(tooLarge)
   const made = Result.try(() =>
     Tool.fromJsonSchema({
-      name: Names.of(client.name, name),
+      name: of(client.name, name),
       ...(label === undefined ? {} : { label: shortened(label, maxLabel) }),
       description: shortened(description, maxDescription),
       parameters: isJson(inputSchema) ? inputSchema : null,
@@ -181,7 +180,7 @@ const resourceTools = (
   known: ReadonlyMap<string, Tool.Runnable>
 ): ReadonlyArray<Tool.Runnable> => {
   const shared = { effect: "pure", trust: "untrusted", timeout: Duration.minutes(1) } as const
-  const [list, read] = [Names.of(client.name, "list_resources"), Names.of(client.name, "read_resource")]
+  const [list, read] = [of(client.name, "list_resources"), of(client.name, "read_resource")]
   return [
     known.get(list) ??
       Tool.make({
@@ -212,3 +211,17 @@ const listing = Effect.fnUntraced(function* (client: McpClient) {
   ]
   return lines.length === 0 ? "There are no resources." : lines.join("\n")
 })
+
+/** Most characters of the name of a tool. */
+const max = 64
+
+/** A name of a server that ends where the next `__` begins. */
+const isPlain = (server: string): boolean => /^[a-zA-Z0-9-]+(?:_[a-zA-Z0-9-]+)*$/.test(server)
+
+/** `mcp__<server>__<tool>`; with a hash at its end if it would be too long, or could also be that of another tool. */
+const of = (server: string, tool: string): string => {
+  const name = `mcp__${server}__${tool}`
+  if (name.length <= max && isPlain(server) && /^[a-zA-Z0-9-][\w-]*$/.test(tool)) return name
+  const hash = (Hash.string(JSON.stringify([server, tool])) >>> 0).toString(16).padStart(8, "0")
+  return `${name.replace(/[^\w-]/g, "_").slice(0, max - 9)}_${hash}`
+}

@@ -6,10 +6,80 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type * as Agent from "../Agent.ts"
 import * as AgentEvent from "../AgentEvent.ts"
-import * as NearestName from "../internal/nearestName.ts"
 import type { PromiseRejected } from "../Tool.ts"
+import * as OneRingEmitter from "../compat/OneRingEmitter.ts"
+import * as NearestName from "../internal/nearestName.ts"
 import * as Awaited from "./internal/Awaited.ts"
-import * as OneRing from "./internal/OneRingEvents.ts"
+
+/** The name of an event of oneringai. */
+type Name = OneRingEmitter.Event["type"]
+
+/** The events of oneringai by their names. */
+type ByName = { readonly [N in Name]: Extract<OneRingEmitter.Event, { readonly type: N }> }
+
+/** All names. The type has each of them. */
+const oneRingNames: Readonly<Record<Name, null>> = {
+  "execution:start": null,
+  "execution:complete": null,
+  "execution:error": null,
+  "execution:paused": null,
+  "execution:resumed": null,
+  "execution:cancelled": null,
+  "iteration:start": null,
+  "iteration:complete": null,
+  "llm:request": null,
+  "llm:response": null,
+  "llm:error": null,
+  "tool:detected": null,
+  "tool:start": null,
+  "tool:complete": null,
+  "tool:error": null,
+  "tool:timeout": null,
+  "hook:error": null
+}
+
+/** The names as a list. */
+const list: ReadonlyArray<string> = Object.keys(oneRingNames)
+
+/** Whether oneringai has an event of the name. */
+const isName = (name: string): name is Name => Object.hasOwn(oneRingNames, name)
+
+type Events = ReadonlyArray<OneRingEmitter.Event>
+
+const nothing: Effect.Effect<Events> = Effect.succeed([])
+
+/** The state for a run of which no listener received the start: its turn begins with the first event that one receives. */
+const begunAt = ({ runId, timestamp }: AgentEvent.AgentEvent): OneRingEmitter.State => ({
+  ...OneRingEmitter.initial,
+  runId,
+  turnStartedAt: timestamp
+})
+
+/** Converts each event of an agent once, for however many listeners. */
+class OneRingEvents {
+  private state = OneRingEmitter.initial
+  private last: AgentEvent.AgentEvent | undefined
+  private events: Events = []
+
+  /** The events of oneringai for one event, of which an agent delivers one after another. */
+  of(agent: Agent.Agent, event: AgentEvent.AgentEvent): Effect.Effect<Events> {
+    // Deltas are many, and oneringai has no event for them, nor for runs inside of a run.
+    if (event._tag === "MessageDelta" || event.path !== undefined) return nothing
+    return Effect.map(agent.tools.definitions, (tools) => {
+      if (event === this.last) return this.events
+      const { messages, options } = agent.state.getUnsafe()
+      // The application may change them between runs, and between turns.
+      const known = this.state.runId === event.runId ? this.state : begunAt(event)
+      const current = { ...known, context: { system: options.system, tools }, messages }
+      const isRequest = event._tag === "RunStart" || event._tag === "ModelCallStart"
+      const [state, events] = OneRingEmitter.step(isRequest ? current : known, event)
+      this.state = state
+      this.last = event
+      this.events = events
+      return events
+    })
+  }
+}
 
 /**
  * The second argument of a listener.
@@ -42,7 +112,7 @@ type Tag = AgentEvent.AgentEvent["_tag"]
  * @category models
  * @since 0.2.0
  */
-export type EventName = Tag | OneRing.Name
+export type EventName = Tag | Name
 
 /**
  * The event that a name means: that of this library for a tag, that of oneringai, with its members, for a name such as `"tool:start"`.
@@ -56,7 +126,7 @@ export type EventName = Tag | OneRing.Name
  */
 export type EventOf<N extends EventName> = Named[N]
 
-type Named = { readonly [T in Tag]: AgentEvent.OfTag<T> } & OneRing.ByName
+type Named = { readonly [T in Tag]: AgentEvent.OfTag<T> } & ByName
 
 type AnyEvent = Named[EventName]
 
@@ -65,7 +135,7 @@ const isNamed =
   (event: AnyEvent): event is Named[N] =>
     "_tag" in event ? event._tag === name && event.path === undefined : event.type === name
 
-const names: ReadonlyArray<string> = [...Object.keys(AgentEvent.AgentEvent.cases), ...OneRing.list]
+const names: ReadonlyArray<string> = [...Object.keys(AgentEvent.AgentEvent.cases), ...list]
 
 /** Says that no event has the name, and suggests another. Returns `undefined` for a name that an event has. */
 export const faultOf = (name: unknown): string | undefined => {
@@ -89,7 +159,7 @@ export class Listeners {
   agent: Agent.Agent | undefined
   private early: ReadonlyArray<Subscribe> = []
 
-  private readonly oneRing = new OneRing.OneRingEvents()
+  private readonly oneRing = new OneRingEvents()
 
   /** Subscribes a listener to all events until the function that this returns is called. */
   all(listener: Listener, options?: Agent.SubscribeOptions): () => void {
@@ -108,7 +178,7 @@ export class Listeners {
       Effect.flatMap(this.oneRing.of(agent, event), (events) =>
         Effect.forEach(events, receive, { discard: true })
       )
-    return this.add(OneRing.isName(name) ? receiveAll : receive, listener, options)
+    return this.add(isName(name) ? receiveAll : receive, listener, options)
   }
 
   private add(

@@ -9,20 +9,46 @@
  * @since 0.2.0
  */
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
 import * as HttpEffect from "effect/http/HttpEffect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Schema from "effect/Schema"
-import type * as Stream from "effect/Stream"
+import { ModelMessage, VendorMembers } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import { type ModelRequest, Provider } from "../Provider.ts"
+import * as Provider from "../Provider.ts"
+import type { ModelRequest } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import * as Admission from "./internal/Admission.ts"
+import { ModelOptions } from "../RunOptions.ts"
 import * as EventFrame from "./internal/EventFrame.ts"
-import * as Handling from "./internal/Handling.ts"
-import { Body } from "./internal/RequestBody.ts"
+import * as ProxyHandling from "./internal/ProxyHandling.ts"
 
-export { InvalidBody, ModelForbidden } from "./internal/Admission.ts"
+const ToolDefinition: Schema.Codec<Provider.ToolDefinition> = Schema.Struct({
+  name: Schema.String,
+  description: Schema.String,
+  parameters: Schema.Json,
+  strict: Schema.optionalKey(Schema.Boolean),
+  deferred: Schema.optionalKey(Schema.Boolean),
+  inputExamples: Schema.optionalKey(Schema.Array(Schema.Record(Schema.String, Schema.Json))),
+  allowedCallers: Schema.optionalKey(Schema.Array(Schema.Literals(["direct", "programmatic"]))),
+  vendor: Schema.optionalKey(VendorMembers)
+})
+
+/** Clients may leave out tools and options. */
+const orElse = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+const RequestBody = Schema.Struct({
+  model: Schema.String,
+  system: Schema.optionalKey(Schema.String),
+  messages: Schema.Array(ModelMessage),
+  tools: orElse(Schema.Array(ToolDefinition), []),
+  options: orElse(ModelOptions, {})
+})
+
+const Body = Schema.Struct({ request: RequestBody })
+
+export { InvalidBody, ModelForbidden } from "./internal/ProxyHandling.ts"
 
 /**
  * The options of a handler.
@@ -66,9 +92,9 @@ export interface Options {
 export const decode = (
   body: unknown,
   options: Pick<Options, "models">
-): Effect.Effect<ModelRequest, Admission.InvalidBody | Admission.ModelForbidden> =>
-  Effect.flatMap(Handling.decoded(decodeBody(body)), ({ request }) =>
-    Effect.fromResult(Admission.admit(request, options.models))
+): Effect.Effect<ModelRequest, ProxyHandling.InvalidBody | ProxyHandling.ModelForbidden> =>
+  Effect.flatMap(ProxyHandling.decoded(decodeBody(body)), ({ request }) =>
+    Effect.fromResult(ProxyHandling.admit(request, options.models))
   )
 
 const decodeBody = Schema.decodeUnknownResult(Body)
@@ -102,7 +128,11 @@ const decodeBody = Schema.decodeUnknownResult(Body)
 export const encode = <R>(
   events: Stream.Stream<ModelEvent, ProviderError, R>
 ): Stream.Stream<Uint8Array, never, R> =>
-  Handling.frames(events, () => ({ write: EventFrame.write, fail: EventFrame.writeError, end: () => "" }))
+  ProxyHandling.frames(events, () => ({
+    write: EventFrame.write,
+    fail: EventFrame.writeError,
+    end: () => ""
+  }))
 
 /**
  * Handles a request with the provider of the application.
@@ -139,8 +169,8 @@ export const handler = (
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   never,
-  Provider | HttpServerRequest.HttpServerRequest
-> => Handling.ask(options, decode, encode)
+  Provider.Provider | HttpServerRequest.HttpServerRequest
+> => ProxyHandling.ask(options, decode, encode)
 
 /**
  * Makes a handler of web requests, for servers such as Bun's, Deno's and those of frameworks.
@@ -174,7 +204,7 @@ export const handler = (
  * @since 0.2.0
  */
 export const toWebHandler = (
-  provider: Provider["Service"],
+  provider: Provider.Provider["Service"],
   options: Options
 ): ((request: Request) => Promise<Response>) =>
-  HttpEffect.toWebHandler(Effect.provideService(handler(options), Provider, provider))
+  HttpEffect.toWebHandler(Effect.provideService(handler(options), Provider.Provider, provider))

@@ -25,12 +25,10 @@ import { Credentials, type Service as Keys } from "../http/Credentials.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import { InvalidRequest, ProviderError } from "../ProviderError.ts"
-import * as Address from "./internal/Address.ts"
-import * as Connection from "./internal/Connection.ts"
+import * as ProxyConnection from "./internal/ProxyConnection.ts"
 import * as EventFrame from "./internal/EventFrame.ts"
-import * as Reconnect from "./internal/Reconnect.ts"
 
-export type { Timeouts } from "./internal/Connection.ts"
+export type { Timeouts } from "./internal/ProxyConnection.ts"
 
 /**
  * The options of the provider.
@@ -48,7 +46,7 @@ export interface Options {
   /** The headers of each request. Default none. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The time limits of an answer. */
-  readonly timeouts?: Connection.Timeouts | undefined
+  readonly timeouts?: ProxyConnection.Timeouts | undefined
   /**
    * The number of reconnects and the delays between them. Default: {@link defaultReconnect}.
    *
@@ -72,7 +70,7 @@ export interface Options {
  * @category constants
  * @since 0.2.0
  */
-export const defaultReconnect: Schedule.Schedule<unknown, ProviderError> = Reconnect.schedule
+export const defaultReconnect: Schedule.Schedule<unknown, ProviderError> = ProxyConnection.schedule
 
 /**
  * Makes a provider that asks a server.
@@ -116,12 +114,12 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const client = yield* HttpClient.HttpClient
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
-  const { id = "proxy", reconnect = Reconnect.schedule, structuredOutput, toolSearch } = options
-  const url = Address.of(options.url, "/model/stream")
+  const { id = "proxy", reconnect = ProxyConnection.schedule, structuredOutput, toolSearch } = options
+  const url = ProxyConnection.addressOf(options.url, "/model/stream")
   const ask = (request: ModelRequest) => asking({ ...options, client, id, keys, url }, request, reconnect)
   return Provider.of({
     id,
-    ...Address.serverOf(url),
+    ...ProxyConnection.serverOf(url),
     stream: ask,
     structuredOutput: () => structuredOutput === true,
     toolSearch: () => toolSearch === true
@@ -174,14 +172,14 @@ const asking = (
     const reason = new InvalidRequest({ detail: "The request cannot be written as JSON" })
     return Stream.fail(new ProviderError({ provider: opened.id, reason }))
   }
-  return Reconnect.reconnecting(() => attempt(opened, body.success), reconnect)
+  return ProxyConnection.reconnecting(() => attempt(opened, body.success), reconnect)
 }
 
-const attempt = (opened: Opened, body: string): Reconnect.Attempt => {
+const attempt = (opened: Opened, body: string): ProxyConnection.Attempt => {
   const decoder = new Decoder(opened.id)
   const { client, headers = {}, id: provider, timeouts, url } = opened
   const answer = Effect.map(tokenOf(opened), (token) =>
-    Connection.answer({ client, provider, url, headers, token, body, timeouts, decoder })
+    ProxyConnection.answer({ client, provider, url, headers, token, body, timeouts, decoder })
   )
   return { answer: Stream.unwrap(answer), hasBegun: () => decoder.hasBegun }
 }
@@ -196,7 +194,7 @@ const tokenOf = ({ id, keys, token }: Opened): Effect.Effect<Redacted.Redacted |
   })
 
 /** Passes events on, and notes whether the answer is complete. */
-class Decoder implements Connection.Decoder {
+class Decoder implements ProxyConnection.Decoder {
   hasBegun = false
   private readonly provider: string
   private isFinished = false

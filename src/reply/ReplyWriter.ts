@@ -7,13 +7,13 @@
  * @since 0.2.0
  */
 import type * as Schema from "effect/Schema"
-import { AnswerSize } from "../internal/answerSize.ts"
 import type { Media, Source, StopReason } from "../Message.ts"
 import type { Adjustment, ModelEvent } from "../ModelEvent.ts"
+import type { ToolDefinition } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
 import type { Usage } from "../Usage.ts"
-import type { ToolDefinition } from "../Provider.ts"
-import * as ParallelCalls from "./internal/parallelCalls.ts"
+import { AnswerSize } from "../internal/answerSize.ts"
+import * as Json from "../internal/json.ts"
 import {
   CallBlock,
   CallIds,
@@ -240,13 +240,13 @@ export class ReplyWriter {
     const { question } = this.call
     if (question === undefined) return this.shared
     this.declared ??= new Set(question.tools.map((tool) => tool.name))
-    if (!ParallelCalls.isParallel(name, this.declared)) return this.shared
+    if (!isParallel(name, this.declared)) return this.shared
     return { ...this.shared, several: (call, json) => this.endSeveral(call, json) }
   }
 
   /** Ends one call as the several calls that it stands for, if all of them are of tools of the request. */
   private endSeveral(call: CallBlock, json: string): boolean {
-    const uses = ParallelCalls.usesIn(json)
+    const uses = usesIn(json)
     if (uses === undefined || !uses.every(({ name }) => this.declared?.has(name))) return false
     for (const [at, { name, params }] of uses.entries()) {
       const one = at === 0 ? call : this.openCall(undefined, name)
@@ -364,3 +364,32 @@ export class ReplyWriter {
 const maxNotes = 20
 
 const none: ReadonlyArray<ModelEvent> = []
+
+// ───────────────────────── Several calls in one
+
+// Calls of several tools at once that a GPT sometimes writes as one call of a tool `parallel`, which no request declares:
+// `{"tool_uses": [{"recipient_name": "functions.read", "parameters": {…}}]}`.
+
+interface Use {
+  readonly name: string
+  readonly params: Json.JsonObject
+}
+
+/** Whether a name is that of the tool, unless a tool of the request has it. */
+const isParallel = (name: string | undefined, declared: ReadonlySet<string>): boolean =>
+  name !== undefined && names.has(name) && !declared.has(name)
+
+const names: ReadonlySet<string> = new Set(["parallel", "multi_tool_use.parallel", "multi_tool_use_parallel"])
+
+/** The calls in the arguments, `undefined` if they have another form. */
+const usesIn = (json: string): ReadonlyArray<Use> | undefined => {
+  const uses = Json.array(Json.object(Json.parse(json))?.["tool_uses"]).map(useOf)
+  return uses.length > 0 && uses.every((use) => use !== undefined) ? uses : undefined
+}
+
+const useOf = (json: Json.Json): Use | undefined => {
+  const { parameters, recipient_name: recipient } = Json.object(json) ?? {}
+  const name = Json.text(recipient)?.replace(/^functions\./, "")
+  const params = parameters === undefined ? {} : Json.object(parameters)
+  return name === undefined || params === undefined ? undefined : { name, params }
+}

@@ -18,16 +18,16 @@ import type * as Path from "effect/Path"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as WebCrypto from "effect/crypto/WebCrypto"
+import * as Hex from "effect/encoding/Hex"
+import type { ModelMessage, ToolCall } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import type { ModelRequest } from "../Provider.ts"
-import { decorate, Provider } from "../Provider.ts"
+import { type ModelRequest, decorate, Provider } from "../Provider.ts"
 import { InvalidRequest, ProviderError } from "../ProviderError.ts"
-import * as CassetteDeck from "./internal/CassetteDeck.ts"
-import type { Answer } from "./internal/CassetteFile.ts"
+import { isObject } from "../internal/json.ts"
 import * as CassetteFile from "./internal/CassetteFile.ts"
+import type { Answer } from "./internal/CassetteFile.ts"
 import * as CassetteMiss from "./internal/CassetteMiss.ts"
-import * as CassetteRequest from "./internal/CassetteRequest.ts"
-import * as Secrets from "./internal/CassetteSecrets.ts"
 
 /**
  * The work of a cassette.
@@ -149,19 +149,19 @@ export const make = (
 
 const start = Effect.fnUntraced(function* (inner: Provider["Service"] | undefined, options: Options) {
   if (inner !== undefined && options.mode === "live") return inner
-  const redact = Secrets.make(options.secrets ?? [])
+  const redact = CassetteFile.make(options.secrets ?? [])
   const files = yield* CassetteFile.files(options.directory, redact)
   const live = options.mode === "replay" ? undefined : inner
   const id = inner?.id ?? "cassette"
-  const deck = CassetteDeck.make(files, options.mode === "record")
+  const deck = CassetteMiss.make(files, options.mode === "record")
   const failed = (detail: string) =>
     new ProviderError({ provider: id, reason: new InvalidRequest({ detail }) })
   const orFail = Effect.mapError((error: CassetteFile.CassetteFailed) => failed(error.message))
 
   const answer = Effect.fnUntraced(function* (request: ModelRequest) {
     const normal = options.normalize?.(request) ?? request
-    const plain = Secrets.inRequest(CassetteRequest.canonical(normal), redact)
-    const slot = yield* orFail(deck.take(yield* CassetteRequest.keyOf(plain), plain))
+    const plain = CassetteFile.inRequest(canonical(normal), redact)
+    const slot = yield* orFail(deck.take(yield* keyOf(plain), plain))
     if (slot.answer !== undefined) return held(slot, played(slot.answer))
     if (live === undefined) return Stream.fail(failed(yield* orFail(CassetteMiss.describe(files, slot))))
     return held(
@@ -201,7 +201,7 @@ const recorded = (answer: Events, save: (answer: Answer) => Effect.Effect<void, 
   })
 
 /** Makes an answer that its reader leaves before the end the next one again. */
-const held = (slot: CassetteDeck.Slot, answer: Events): Events =>
+const held = (slot: CassetteMiss.Slot, answer: Events): Events =>
   Stream.suspend(() => {
     let isOver = false
     const over = Stream.suspend(() => {
@@ -217,9 +217,95 @@ const held = (slot: CassetteDeck.Slot, answer: Events): Events =>
       Stream.onExit((exit) =>
         isOver || (Exit.isFailure(exit) && Cause.hasFails(exit.cause))
           ? Effect.void
-          : CassetteDeck.giveBack(slot)
+          : CassetteMiss.giveBack(slot)
       )
     )
   })
 
 const isFinish = (event: ModelEvent): boolean => event._tag === "Finish"
+
+// ───────────────────────── Requests
+
+/**
+ * Converts a request to plain JSON, without headers, ids of messages and sessions, timestamps, usage, and the provider and model of
+ * earlier answers. Ids of tool calls become numbers in the order of the calls, since some vendors send none and others start
+ * again.
+ */
+const canonical = ({ messages, model, options, system, tools }: ModelRequest): Schema.Json => {
+  const { headers: _, sessionId: __, ...stored } = options
+  const ids = new Map<string, string>()
+  const idOf = (id: string): string => {
+    const known = ids.get(id) ?? `call-${ids.size + 1}`
+    ids.set(id, known)
+    return known
+  }
+  return toJson({
+    model,
+    system,
+    messages: messages.map((message) => toStored(message, idOf)),
+    tools,
+    options: stored
+  })
+}
+
+/** SHA-256 of the request, in hexadecimal. The order of members does not matter. */
+const keyOf = (request: Schema.Json): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const crypto = yield* WebCrypto.WebCrypto
+    const bytes = new TextEncoder().encode(JSON.stringify(sorted(request)))
+    const digest = yield* Effect.promise(() => crypto.subtle.digest("SHA-256", bytes))
+    return Hex.encode(new Uint8Array(digest))
+  })
+
+const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
+
+const toStored = (message: ModelMessage, idOf: (id: string) => string): object => {
+  const { content, role } = message
+  switch (role) {
+    case "user":
+      return { role, content, ...vendorOf(message) }
+    case "assistant":
+      return {
+        role,
+        ...vendorOf(message),
+        content: message.content.map((block) =>
+          block.type === "toolCall" ? toStoredCall(block, idOf) : block
+        )
+      }
+    case "toolResult":
+      return {
+        role,
+        toolCallId: idOf(message.toolCallId),
+        toolName: message.toolName,
+        isError: message.isError,
+        content,
+        ...vendorOf(message)
+      }
+  }
+}
+
+/** Leaves out `params`, which `rawArguments` has too. */
+const toStoredCall = (
+  { id, name, opaque, rawArguments, type, ...call }: ToolCall,
+  idOf: (id: string) => string
+): Omit<ToolCall, "params"> => ({
+  type,
+  id: idOf(id),
+  name,
+  rawArguments,
+  ...(opaque === undefined ? {} : { opaque }),
+  ...vendorOf(call)
+})
+
+const vendorOf = ({ vendor }: Pick<ToolCall, "vendor">): Pick<ToolCall, "vendor"> =>
+  vendor === undefined ? {} : { vendor }
+
+const sorted = (json: Schema.Json): Schema.Json => {
+  if (Array.isArray(json)) return json.map(sorted)
+  if (!isObject(json)) return json
+  return Object.fromEntries(
+    Object.entries(json)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => [name, sorted(value)])
+  )
+}

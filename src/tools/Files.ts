@@ -1,19 +1,20 @@
 /** Opens, reads and replaces files and folders by the path that a model gave, inside the roots. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
-import * as AtomicWrite from "./internal/AtomicWrite.ts"
-import * as FileLock from "./internal/FileLock.ts"
-import * as Folder from "./internal/Folder.ts"
-import * as Likeness from "./internal/Likeness.ts"
+import * as Semaphore from "effect/Semaphore"
 import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { FileFailed, type PathFailure, PathRefused, fromPlatform } from "./PathFailure.ts"
 import * as Protection from "./Protection.ts"
 import * as Root from "./Root.ts"
-import { nearest } from "./internal/Similarity.ts"
+import * as Folder from "./internal/Folder.ts"
+import * as Likeness from "./internal/Likeness.ts"
+import { nearest } from "./internal/Likeness.ts"
 
 type Services = FileSystem.FileSystem | Path.Path
 
@@ -92,10 +93,10 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
     const at = paths.join(yield* Folder.current(folder, path), target.name)
     const name = Protection.nameIn(paths, options, folder.roots, at)
     if (name !== undefined) return yield* Protection.refused(path, `${name} is protected`)
-    yield* AtomicWrite.replace(folder, target.name, path, written.bytes, target.info)
+    yield* replace(folder, target.name, path, written.bytes, target.info)
     return { target, written }
   })
-  return yield* change.pipe(Effect.scoped, FileLock.withLock(where))
+  return yield* change.pipe(Effect.scoped, withLock(where))
 })
 
 /** The note for the model on a file that had other names, which a write does not change. */
@@ -221,3 +222,122 @@ const look = Effect.fnUntraced(function* (existing: string, path: string) {
 
 const isFolder = (path: string) =>
   new FileFailed({ path, reason: "isFolder", detail: "it is a folder, not a file" })
+
+// ───────────────────────── Writing
+
+// Replaces a file atomically: a reader, or the next start after a crash, sees the old content or the new
+// content, never a part. It writes a temporary file beside the target, syncs it to the disk, and renames it.
+//
+// The new file keeps mode and owner. Other names of the old file (hard links) keep the old content, and access
+// control lists and extended attributes are those of a new file. If the process is killed during the write, a
+// file named `.effect-agent-….tmp` may remain.
+
+/**
+ * Writes `content` as the file `name` of the folder.
+ *
+ * - `previous`: the file that the caller saw. If it differs from the current file, the write fails with reason
+ *   `changed` and changes nothing.
+ * Another process can still write between this comparison and the rename.
+ */
+const replace = (
+  folder: Folder.Folder,
+  name: string,
+  shown: string,
+  content: Uint8Array,
+  previous: FileSystem.File.Info | undefined
+): Effect.Effect<void, FileFailed, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const temporary = folder.at(`.effect-agent-${crypto.randomUUID()}.tmp`)
+    const write = Effect.gen(function* () {
+      yield* writeNew(temporary, content, previous)
+      const current = yield* Effect.option(files.lstat(folder.at(name)))
+      if (!isUnchanged(previous, Option.getOrUndefined(current))) return yield* Folder.changed(shown)
+      yield* files.rename(temporary, folder.at(name))
+    })
+    yield* write.pipe(
+      Effect.onExit((exit) =>
+        Exit.isSuccess(exit) ? Effect.void : Effect.ignore(files.remove(temporary, { force: true }))
+      ),
+      Effect.catchTag("PlatformError", (error) => Effect.fail(fromPlatform(shown, error)))
+    )
+    // Some systems cannot sync a folder. The content itself is on the disk by then.
+    yield* Effect.ignore(folder.sync)
+  }).pipe(
+    // An interrupted fiber cannot stop a system call, which must not outlive the open file or the lock.
+    Effect.uninterruptible
+  )
+
+const writeNew = (
+  path: string,
+  content: Uint8Array,
+  previous: FileSystem.File.Info | undefined
+): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    // The temporary file never has a more permissive mode than the file that it replaces. A new file gets the
+    // default mode.
+    const mode = previous === undefined ? 0o666 : previous.mode & 0o7777
+    const file = yield* files.open(path, { flag: "wx", mode })
+    yield* file.writeAll(content)
+    if (previous !== undefined) {
+      yield* keepOwner(path, yield* file.stat, previous)
+      // This comes after the change of owner, which clears the set-user-id bit.
+      yield* files.chmod(path, mode)
+    }
+    yield* file.sync
+  }).pipe(Effect.scoped)
+
+/** Only root may change the owner of a file. For other users the new file is theirs, as with any editor. */
+const keepOwner = (path: string, current: FileSystem.File.Info, previous: FileSystem.File.Info) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const [uid, gid] = [Option.getOrUndefined(previous.uid), Option.getOrUndefined(previous.gid)]
+    if (uid === undefined || gid === undefined) return
+    if (uid === Option.getOrUndefined(current.uid) && gid === Option.getOrUndefined(current.gid)) return
+    yield* Effect.ignore(files.chown(path, uid, gid))
+  })
+
+const isUnchanged = (
+  previous: FileSystem.File.Info | undefined,
+  current: FileSystem.File.Info | undefined
+): boolean =>
+  previous === undefined || current === undefined
+    ? previous === current
+    : Folder.sameFile(previous, current) &&
+      previous.size === current.size &&
+      Option.getOrUndefined(previous.mtime)?.getTime() === Option.getOrUndefined(current.mtime)?.getTime()
+
+// ───────────────────────── Locks
+
+// A lock for each file, by real path, for the whole process. Tools of one turn run in parallel, and without the
+// lock two edits of one file would each overwrite the change of the other.
+
+interface Lock {
+  readonly semaphore: Semaphore.Semaphore
+  users: number
+}
+
+const locks = new Map<string, Lock>()
+
+/** Runs the effect while no other effect of this process holds the lock of `path`. */
+const withLock =
+  (path: string) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => enter(path)),
+      (lock) => lock.semaphore.withPermit(effect),
+      (lock) => Effect.sync(() => leave(path, lock))
+    )
+
+const enter = (path: string): Lock => {
+  const lock = locks.get(path) ?? { semaphore: Semaphore.makeUnsafe(1), users: 0 }
+  lock.users++
+  locks.set(path, lock)
+  return lock
+}
+
+const leave = (path: string, lock: Lock): void => {
+  lock.users--
+  if (lock.users === 0) locks.delete(path)
+}

@@ -11,7 +11,7 @@ import * as Files from "./Files.ts"
 import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
-import * as PathGlob from "./internal/PathGlob.ts"
+import * as PathPattern from "./internal/PathPattern.ts"
 import * as Walk from "./internal/Walk.ts"
 
 export type { Options } from "./internal/Walk.ts"
@@ -83,8 +83,8 @@ export const make = (options: Walk.Options) =>
       if (file !== undefined) {
         return yield* new FileFailed({ path, reason: "notFolder", detail: "it is a file, not a folder" })
       }
-      const matches = yield* PathGlob.within(options, folder, shown, pattern, false)
-      const inAnyCase = yield* PathGlob.within(options, folder, shown, pattern.toLowerCase(), false)
+      const matches = yield* PathPattern.within(options, folder, shown, pattern, false)
+      const inAnyCase = yield* PathPattern.within(options, folder, shown, pattern.toLowerCase(), false)
       const [found, others]: [Array<string>, Array<string>] = [[], []]
       const budget = yield* Walk.budget(options)
       const { ended, leftOut, missed } = yield* Walk.walk(folder, { includeIgnored, budget }, (entry) => {
@@ -108,7 +108,9 @@ export const make = (options: Walk.Options) =>
             : [`[Only the first ${maxResults} are shown. Narrow the pattern or the path.]`]
       const nothing = [
         "Nothing matches.",
-        others.length === 0 ? PathGlob.adviceOn(pattern) : ` In other letter case: ${visible(others.join())}`
+        others.length === 0
+          ? PathPattern.adviceOn(pattern)
+          : ` In other letter case: ${visible(others.join())}`
       ].join("")
       return Tool.output(
         [
@@ -150,7 +152,7 @@ export const make = (options: Walk.Options) =>
  * @category predicates
  */
 export const matcher = (pattern: string): ((path: string) => boolean) => {
-  const glob = Result.getOrUndefined(PathGlob.make(pattern))
+  const glob = Result.getOrUndefined(PathPattern.make(pattern))
   return (path) => {
     if (glob === undefined) return false
     const work = glob(path)

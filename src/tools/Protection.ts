@@ -9,7 +9,7 @@
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import * as GitFolders from "./internal/GitFolders.ts"
+import * as SandboxLimits from "./internal/SandboxLimits.ts"
 import { PathRefused } from "./PathFailure.ts"
 import * as Root from "./Root.ts"
 
@@ -165,8 +165,8 @@ export const check = Effect.fnUntraced(function* (
   if (name !== undefined) return yield* refused(path, `${name} is protected`)
   if (!(options.protect ?? names).includes(".git")) return
   for (const folder of foldersAbove(paths, place.roots, where)) {
-    if (yield* GitFolders.isGitFolder(folder)) return yield* refused(path, "it is in a folder of git")
-    const hooks = yield* GitFolders.hooksOf(folder)
+    if (yield* SandboxLimits.isGitFolder(folder)) return yield* refused(path, "it is in a folder of git")
+    const hooks = yield* SandboxLimits.hooksOf(folder)
     if (hooks !== undefined && hooks !== folder && Root.contains(paths, hooks, where)) {
       return yield* refused(path, "it is in the folder of git's hooks")
     }

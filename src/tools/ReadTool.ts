@@ -4,18 +4,17 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ImageFile from "../media/ImageFile.ts"
+import * as Base64 from "effect/encoding/Base64"
 import { image, text } from "../Message.ts"
 import * as Tool from "../Tool.ts"
+import * as ImageFile from "../media/ImageFile.ts"
 import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
-import type * as Folder from "./internal/Folder.ts"
-import * as LineWindow from "./internal/LineWindow.ts"
 import { FileFailed, PathFailure, fromPlatform } from "./PathFailure.ts"
 import type * as Root from "./Root.ts"
+import type * as Folder from "./internal/Folder.ts"
 
 /**
  * Maximum lines that one call returns.
@@ -179,7 +178,7 @@ const readText = Effect.fnUntraced(function* (
 ) {
   const offset = yield* firstLine(opened, params, first, encoding)
   const limit = Math.min(params.limit !== undefined && params.limit > 0 ? params.limit : maxLines, maxLines)
-  const window = LineWindow.make({ offset, limit, maxBytes, maxLine })
+  const window = windowOf({ offset, limit, maxBytes, maxLine })
   const isCounted = opened.info.size <= maxCountedBytes
   const isWhole = yield* feed(
     opened,
@@ -204,7 +203,7 @@ const firstLine = Effect.fnUntraced(function* (
   encoding: string
 ) {
   if (offset >= 0) return Math.max(offset, 1)
-  const window = LineWindow.make({ offset: Infinity, limit: 1, maxBytes, maxLine })
+  const window = windowOf({ offset: Infinity, limit: 1, maxBytes, maxLine })
   yield* feed(opened, path, first, encoding, window, () => true)
   yield* Effect.mapError(opened.file.seek(BigInt(first.length), "start"), (error) =>
     fromPlatform(path, error)
@@ -218,7 +217,7 @@ const feed = Effect.fnUntraced(function* (
   path: string,
   first: Uint8Array,
   encoding: string,
-  window: LineWindow.LineWindow,
+  window: LineWindow,
   isNeeded: () => boolean
 ) {
   const decoder = new TextDecoder(encoding)
@@ -238,7 +237,7 @@ const hasBom = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] ===
 const rendered = (
   { info, shown }: Opened,
   params: Params,
-  window: LineWindow.LineWindow,
+  window: LineWindow,
   { bom, encoding, isWhole }: { readonly isWhole: boolean; readonly bom: boolean; readonly encoding: string }
 ): Tool.ToolOutput => {
   const from = params.offset ?? 1
@@ -283,3 +282,104 @@ const position = (from: number, to: number, total: number | undefined, size: big
   const on = total !== undefined && to >= total ? "" : ` Read on with offset ${to + 1}.`
   return `[Lines ${from}-${to} of ${of}.${on}]`
 }
+
+// ───────────────────────── The window of lines
+
+/**
+ * Selects a range of lines from a text that arrives in pieces. Holds only the lines that it returns, for texts
+ * and lines of any length.
+ */
+
+interface Bounds {
+  /** Number of the first line to return, from 1. */
+  readonly offset: number
+  /** Maximum lines to return. */
+  readonly limit: number
+  /** Maximum UTF-8 bytes of all lines together. */
+  readonly maxBytes: number
+  /** Maximum characters of one line. Longer lines are cut. */
+  readonly maxLine: number
+}
+
+interface LineWindow {
+  readonly push: (text: string) => void
+  /** Must be called once, after the last piece. */
+  readonly end: () => void
+  /** Whether further text can only change `total` and `crlf`. */
+  readonly isFull: () => boolean
+  readonly lines: ReadonlyArray<string>
+  /** Numbers of the returned lines that were cut, and their full lengths in characters. */
+  readonly cut: ReadonlyArray<{ readonly line: number; readonly length: number }>
+  /** Number of lines so far. A line end at the end of the text does not start a line. */
+  readonly total: () => number
+  /** Number of lines so far that end in CRLF. */
+  readonly crlf: () => number
+}
+
+const windowOf = (bounds: Bounds): LineWindow => {
+  const lines: Array<string> = []
+  const cut: Array<{ readonly line: number; readonly length: number }> = []
+  let total = 0
+  let crlf = 0
+  let bytes = 0
+  let full = false
+  let kept = ""
+  let length = 0
+  let last = ""
+
+  const isWanted = () => !full && total + 1 >= bounds.offset
+  const extend = (text: string) => {
+    if (text === "") return
+    // Keeps one character more than it returns, so that the \r of a CRLF can be removed.
+    if (isWanted() && kept.length <= bounds.maxLine) kept += text.slice(0, bounds.maxLine + 1 - kept.length)
+    length += text.length
+    last = text.slice(-1)
+  }
+  const finish = (ended: boolean) => {
+    const isCrlf = ended && last === "\r"
+    if (isCrlf) crlf++
+    if (isWanted()) take(isCrlf ? length - 1 : length)
+    total++
+    kept = ""
+    length = 0
+    last = ""
+  }
+  const take = (size: number) => {
+    const line = whole(kept.slice(0, Math.min(size, bounds.maxLine)))
+    const cost = encoder.encode(line).length + 1
+    // The first line is always returned, else a model that continues at this offset would make no progress.
+    if (lines.length >= bounds.limit || (lines.length > 0 && bytes + cost > bounds.maxBytes)) {
+      full = true
+      return
+    }
+    bytes += cost
+    lines.push(line)
+    if (size > line.length) cut.push({ line: total + 1, length: size })
+    if (lines.length === bounds.limit) full = true
+  }
+
+  return {
+    push: (text) => {
+      let from = 0
+      for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
+        extend(text.slice(from, at))
+        finish(true)
+        from = at + 1
+      }
+      extend(text.slice(from))
+    },
+    end: () => {
+      if (length > 0) finish(false)
+    },
+    isFull: () => full,
+    lines,
+    cut,
+    total: () => total,
+    crlf: () => crlf
+  }
+}
+
+const encoder = new TextEncoder()
+
+/** Without the first half of a character whose second one is cut off. */
+const whole = (text: string): string => (/[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text)

@@ -12,9 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Likeness from "./internal/Likeness.ts"
+import { nearest } from "./internal/Likeness.ts"
 import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
-import { nearest } from "./internal/Similarity.ts"
 import { TaggedError } from "../internal/errors.ts"
 
 /**

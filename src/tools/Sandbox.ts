@@ -15,12 +15,9 @@ import * as ChildProcess from "effect/process/ChildProcess"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
-import * as Bubblewrap from "./internal/Bubblewrap.ts"
 import type * as ChildEnvironment from "./ChildEnvironment.ts"
-import * as HomeSecrets from "./internal/HomeSecrets.ts"
 import * as Protection from "./Protection.ts"
 import * as SandboxLimits from "./internal/SandboxLimits.ts"
-import * as Seatbelt from "./internal/Seatbelt.ts"
 import { TaggedError } from "../internal/errors.ts"
 
 /**
@@ -102,7 +99,7 @@ export class SandboxUnavailable extends TaggedError<SandboxUnavailable>()("Sandb
  * @since 0.2.0
  * @category constants
  */
-export const secrets: ReadonlyArray<string> = HomeSecrets.names
+export const secrets: ReadonlyArray<string> = SandboxLimits.names
 
 /** Sockets of services that start containers with any folder of the system. */
 const sockets: ReadonlyArray<string> = [
@@ -166,13 +163,13 @@ export const command = Effect.fnUntraced(function* (
   FileSystem.FileSystem | Path.Path | ChildProcessSpawner | Scope
 > {
   const files = yield* FileSystem.FileSystem
-  const [bwrap] = yield* Effect.filter(Bubblewrap.places, (place) => isThere(place))
+  const [bwrap] = yield* Effect.filter(SandboxLimits.places, (place) => isThere(place))
   if (bwrap !== undefined) {
-    const limits = yield* limitsOf(options, Bubblewrap.replaced)
-    const args = [...Bubblewrap.args(limits), ...words]
+    const limits = yield* limitsOf(options, SandboxLimits.replaced)
+    const args = [...SandboxLimits.args(limits), ...words]
     return { kind: "bubblewrap", program: bwrap, args, environment: variables("/tmp") } as const
   }
-  if (!(yield* isThere(Seatbelt.place))) {
+  if (!(yield* isThere(SandboxLimits.place))) {
     if (!(yield* isThere("/bin/sh"))) return yield* unknown("the file system has no /bin/sh")
     const detail = "neither bwrap (Linux, package bubblewrap) nor sandbox-exec (macOS) is installed"
     return yield* new SandboxUnavailable({ detail })
@@ -180,8 +177,13 @@ export const command = Effect.fnUntraced(function* (
   const temporary = yield* files.realPath(yield* files.makeTempDirectoryScoped({ prefix: "effect-agent-" }))
   const writable = [...(options.writable ?? []), temporary]
   const limits = yield* limitsOf({ ...options, writable }, [])
-  const args = [...Seatbelt.args(limits), ...words]
-  return { kind: "sandbox-exec", program: Seatbelt.place, args, environment: variables(temporary) } as const
+  const args = [...SandboxLimits.seatbeltArgs(limits), ...words]
+  return {
+    kind: "sandbox-exec",
+    program: SandboxLimits.place,
+    args,
+    environment: variables(temporary)
+  } as const
 })
 
 const isThere = (path: string) => FileSystem.FileSystem.use((files) => files.exists(path))
@@ -196,12 +198,12 @@ const limitsOf = (options: Options, replaced: ReadonlyArray<string>) => {
     protect: options.protect ?? Protection.names,
     hidden: [
       ...replaced,
-      ...HomeSecrets.paths(env, HomeSecrets.names),
+      ...SandboxLimits.paths(env, SandboxLimits.names),
       ...named,
       ...sockets,
       ...(options.hidden ?? [])
     ],
-    shown: HomeSecrets.paths(env, HomeSecrets.shown),
+    shown: SandboxLimits.paths(env, SandboxLimits.shown),
     network: options.network ?? false
   })
 }

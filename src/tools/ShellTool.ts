@@ -5,22 +5,25 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
 import * as ChildProcess from "effect/process/ChildProcess"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
-import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
+import { TaggedError } from "../internal/errors.ts"
 import * as ChildEnvironment from "./ChildEnvironment.ts"
 import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
-import * as ProcessGroup from "./internal/ProcessGroup.ts"
 import * as Sandbox from "./Sandbox.ts"
-import * as SandboxChoice from "./internal/SandboxChoice.ts"
-import { TaggedError } from "../internal/errors.ts"
 
 /**
  * Options of the tool `shell`.
@@ -135,7 +138,7 @@ export const make = (options: Options) => {
   const usual = Duration.fromInputUnsafe(options.timeout ?? "120 seconds")
   const most = Duration.fromInputUnsafe(options.maxTimeout ?? "600 seconds")
   const mode = options.sandbox ?? "off"
-  const choice = SandboxChoice.make(mode, options)
+  const choice = sandboxOf(mode, options)
   return Tool.make({
     name: "shell",
     label: "Shell",
@@ -183,11 +186,7 @@ const withheld = ({ passEnvironment }: Options): string => {
 const maxCommand = 131_000
 
 /** The process of a command. */
-const started = Effect.fnUntraced(function* (
-  options: Options,
-  sandbox: SandboxChoice.Choice,
-  command: string
-) {
+const started = Effect.fnUntraced(function* (options: Options, sandbox: Choice, command: string) {
   const paths = yield* Path.Path
   const shell = options.shell ?? "/bin/sh"
   const size = new TextEncoder().encode(command).length
@@ -236,7 +235,7 @@ const run = Effect.fnUntraced(function* (
     return { reader, exit: yield* exitOf(handle.exitCode, limit) }
   })
   // All processes of the group have ended here. The tool does not wait for a process that left the group.
-  const { exit, reader } = yield* ProcessGroup.use(process, body).pipe(
+  const { exit, reader } = yield* use(process, body).pipe(
     Effect.catch((error) => failed(options.root, error))
   )
   const end = yield* Fiber.await(reader).pipe(Effect.timeoutOption("500 millis"))
@@ -276,7 +275,7 @@ const rendered = (
   { exit: ended, isOutlived }: { readonly exit: Ended; readonly isOutlived: boolean },
   output: Output.Bounded,
   limit: Duration.Duration,
-  sandbox: SandboxChoice.Choice
+  sandbox: Choice
 ): Tool.ToolOutput => {
   const text = output.text().trimEnd()
   const status = statusOf(ended, limit)
@@ -309,4 +308,107 @@ const statusOf = (ended: Ended, limit: Duration.Duration): string | undefined =>
     case "Timeout":
       return `Timed out after ${Duration.toSeconds(limit)} seconds. Its processes were ended`
   }
+}
+
+// ───────────────────────── The sandbox
+
+/** `none`: the system has no sandbox that works, and the commands run without. `off`: no sandbox is wanted. */
+type Choice = Sandbox.Kind | "none" | "off"
+
+/** Makes an effect that chooses. It looks for the sandbox once, however often and by how many calls it runs. */
+const sandboxOf = (mode: Sandbox.Mode, options: Sandbox.Options) => {
+  const one = Semaphore.makeUnsafe(1)
+  let found: Result.Result<Sandbox.Kind, Sandbox.SandboxUnavailable> | undefined
+  const look = Effect.gen(function* () {
+    if (found !== undefined) return found
+    const result = yield* Effect.result(Sandbox.probe(options))
+    const files = yield* FileSystem.FileSystem
+    // No sandbox starts without its root, which may be made later, and a search that failed may succeed later.
+    const isUnknown = Result.isFailure(result) && result.failure.isUnknown === true
+    if (isUnknown || !(yield* Effect.orElseSucceed(files.exists(options.root), () => false))) return result
+    found = result
+    if (mode === "auto" && Result.isFailure(result))
+      yield* Effect.logWarning(`The tool shell runs commands without a sandbox. ${result.failure.message}`)
+    return result
+  })
+  const choice = Effect.flatMap(
+    one.withPermits(1)(look),
+    Result.match({
+      onSuccess: (kind) => Effect.succeed<Choice>(kind),
+      onFailure: (error) =>
+        mode === "require" || error.isUnknown === true ? Effect.fail(error) : Effect.succeed<Choice>("none")
+    })
+  )
+  return mode === "off" ? Effect.succeed<Choice>("off") : choice
+}
+
+// ───────────────────────── The process group
+
+/**
+ * Starts the command and runs `body`. Afterwards ends its process group as the options of the command specify
+ * (`killSignal`, `forceKillAfter`), and completes when no process of the group lives. A killed process stays in
+ * its group until its parent reads its exit status. The spawner waits up to a second for that, this function
+ * does not, unless the system has no `/proc` to inspect (macOS).
+ */
+const use = <A, E, R>(
+  command: ChildProcess.Command,
+  body: (handle: ChildProcessSpawner.ChildProcessHandle) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | PlatformError, R | ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem> =>
+  Effect.acquireUseRelease(startedAt(command), ({ handle }) => body(handle), ended)
+
+interface Started {
+  readonly handle: ChildProcessSpawner.ChildProcessHandle
+  /** Closing it ends the group. */
+  readonly scope: Scope.Closeable
+}
+
+const startedAt = Effect.fnUntraced(function* (command: ChildProcess.Command) {
+  const scope = yield* Scope.make()
+  const handle = yield* command.pipe(
+    Scope.provide(scope),
+    Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+  )
+  return { handle, scope } satisfies Started
+})
+
+const ended = Effect.fnUntraced(function* <A, E>({ handle, scope }: Started, exit: Exit.Exit<A, E>) {
+  const closing = yield* Effect.forkDetach(Scope.close(scope, exit), { startImmediately: true })
+  yield* Effect.raceFirst(Fiber.await(closing), Effect.interruptible(allDead(handle)))
+})
+
+/** Waits until the leader has ended and no other process of its group lives. */
+const allDead = Effect.fnUntraced(function* (handle: ChildProcessSpawner.ChildProcessHandle) {
+  while (true) {
+    yield* Effect.sleep("10 millis")
+    const isLed = yield* Effect.orElseSucceed(handle.isRunning, () => true)
+    if (!isLed && !(yield* hasLiving(handle.pid))) return
+  }
+})
+
+/** Whether a process of the group lives. `true` if the system does not provide the information. */
+const hasLiving = Effect.fnUntraced(function* (group: number) {
+  const files = yield* FileSystem.FileSystem
+  const names = yield* Effect.orElseSucceed(files.readDirectory("/proc"), (): Array<string> => [])
+  const pids = names.filter((name) => /^\d+$/.test(name))
+  if (pids.length === 0) return true
+  const lives = yield* Effect.forEach(
+    pids,
+    (pid) =>
+      files.readFileString(`/proc/${pid}/stat`).pipe(
+        Effect.map((stat) => isLivingIn(stat, group)),
+        // The process ended after its name was read.
+        Effect.orElseSucceed(() => false)
+      ),
+    { concurrency: 16 }
+  )
+  return lives.includes(true)
+})
+
+/**
+ * Linux: `pid (name) state parent group …`. The name may contain spaces and brackets. `Z` and `X` are the
+ * states of dead processes.
+ */
+const isLivingIn = (stat: string, group: number): boolean => {
+  const [state, , own] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  return Number(own) === group && state !== "Z" && state !== "X"
 }

@@ -5,10 +5,9 @@ import { Approval as Core, Loop, Message, Tool, ToolRegistry } from "effect-agen
 import { ScriptedProvider } from "effect-agent/testing"
 import type { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
-import * as Approval from "../../src/cli/terminal/Approval.ts"
+import * as ApprovalPrompt from "../../src/cli/terminal/ApprovalPrompt.ts"
 import { Keyboard } from "../../src/cli/terminal/Keyboard.ts"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
-import { Screen } from "../../src/cli/terminal/Screen.ts"
+import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
 
 interface Call {
   readonly name: string
@@ -20,7 +19,7 @@ const named = (tools: ReadonlyArray<string>, commands: ReadonlyArray<CommandRule
   commands
 })
 
-const policy: Approval.Policy = {
+const policy: ApprovalPrompt.Policy = {
   allow: named([]),
   deny: named([]),
   yes: false,
@@ -53,7 +52,7 @@ const typing = (answers: ReadonlyArray<string>, early: ReadonlyArray<string> = [
 /** Runs calls one after the other under a policy. Gives what became of them, and what was on the screen. */
 const decide = Effect.fnUntraced(function* (
   calls: ReadonlyArray<Call>,
-  options: Partial<Approval.Policy>,
+  options: Partial<ApprovalPrompt.Policy>,
   answers: ReadonlyArray<string> = [],
   early: ReadonlyArray<string> = [],
   written: Array<string> = []
@@ -68,7 +67,7 @@ const decide = Effect.fnUntraced(function* (
     })
   )
   const script = [ScriptedProvider.toolCalls(...calls), ScriptedProvider.text("done")]
-  const run = Effect.flatMap(Approval.make({ ...policy, ...options }), (policy) =>
+  const run = Effect.flatMap(ApprovalPrompt.make({ ...policy, ...options }), (policy) =>
     Effect.provideService(Loop.run("go", { messages: [] }, { model: "m" }), Core.Approval, policy)
   )
   const result = yield* run.pipe(
@@ -76,7 +75,7 @@ const decide = Effect.fnUntraced(function* (
     Effect.provideService(Screen, {
       out: () => Effect.void,
       err: (text) => Effect.asVoid(err(text)),
-      paint: Paint.make(false),
+      paint: paintOf(false),
       isInteractive: true,
       rows: () => 10,
       width: () => 0

@@ -5,9 +5,8 @@ import { type AgentEvent, ProviderError } from "effect-agent"
 import * as Failure from "../../src/cli/Failure.ts"
 import * as Inert from "../../src/cli/terminal/Inert.ts"
 import * as JsonOutput from "../../src/cli/terminal/JsonOutput.ts"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
 import * as Preview from "../../src/cli/terminal/Preview.ts"
-import { Screen } from "../../src/cli/terminal/Screen.ts"
+import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
 import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
 import * as CallLines from "../../src/cli/terminal/CallLines.ts"
 import { costOf } from "../tools/stretch.ts"
@@ -81,7 +80,7 @@ const events = (text: string): ReadonlyArray<AgentEvent.AgentEvent> => [
 const silent = Screen.of({
   out: () => Effect.void,
   err: () => Effect.void,
-  paint: Paint.make(true),
+  paint: paintOf(true),
   isInteractive: true,
   rows: () => 24,
   width: () => 0

@@ -5,9 +5,8 @@ import { TestClock } from "effect/testing"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Mcp from "../../src/cli/agent/Mcp.ts"
-import { make as paints } from "../../src/cli/terminal/Paint.ts"
-import { Screen } from "../../src/cli/terminal/Screen.ts"
+import * as McpServers from "../../src/cli/agent/McpServers.ts"
+import { Screen, paintOf as paints } from "../../src/cli/terminal/Screen.ts"
 
 /** A screen that keeps what the program writes. */
 const kept = () => {
@@ -33,7 +32,7 @@ describe("an MCP server that says nothing", () => {
       const { layer, lines } = kept()
       const settings = { mcpConfig: Option.some(path), noMcp: false }
       const began = yield* Effect.forkChild(
-        Mcp.connect(settings, "m").pipe(Effect.scoped, Effect.provide(layer))
+        McpServers.connect(settings, "m").pipe(Effect.scoped, Effect.provide(layer))
       )
       // The file is read in real time.
       while (lines.length === 0) {

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import { explain } from "../../src/cli/Failure.ts"
 import * as ModelNotes from "../../src/cli/agent/ModelNotes.ts"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
+import * as Screen from "../../src/cli/terminal/Screen.ts"
 import { NotFound, ProviderError } from "../../src/ProviderError.ts"
 
 const notesOf = Effect.fnUntraced(function* (...events: ReadonlyArray<AgentEvent>) {
@@ -13,7 +13,7 @@ const notesOf = Effect.fnUntraced(function* (...events: ReadonlyArray<AgentEvent
     {
       out: () => Effect.void,
       err: (text) => Effect.sync(() => void lines.push(text)),
-      paint: Paint.make(false),
+      paint: Screen.paintOf(false),
       isInteractive: false,
       rows: () => 24,
       width: () => 0

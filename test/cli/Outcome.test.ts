@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { Message, ProviderError, Usage } from "effect-agent"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
-import * as Approval from "../../src/cli/terminal/Approval.ts"
+import * as ApprovalPrompt from "../../src/cli/terminal/ApprovalPrompt.ts"
 import * as Failure from "../../src/cli/Failure.ts"
 import * as Outcome from "../../src/cli/agent/Outcome.ts"
 import * as RunSummary from "../../src/cli/terminal/RunSummary.ts"
@@ -89,7 +89,7 @@ describe("the end of a run", () => {
   ])("says how the refused call %j may run", (command, remark) => {
     const outcome = { ...Outcome.initial, refused: [{ toolName: "shell", params: { command } }] }
     const policy = { asked: "deny", isAsked: true, deny: { tools: new Set<string>(), commands: [] } } as const
-    assert.strictEqual(RunSummary.refused(outcome, Approval.advice(policy, outcome.refused)), remark)
+    assert.strictEqual(RunSummary.refused(outcome, ApprovalPrompt.advice(policy, outcome.refused)), remark)
   })
 })
 

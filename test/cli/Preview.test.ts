@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
+import * as Screen from "../../src/cli/terminal/Screen.ts"
 import * as Preview from "../../src/cli/terminal/Preview.ts"
 import { longest, tries } from "../tools/stretch.ts"
 
@@ -92,7 +92,7 @@ describe("the preview of an edit", () => {
       yield* files.writeFileString(`${root}/a`, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n")
       const params = { path: "a", oldText, newText: "new\nlines" }
       const preview = yield* Preview.of("edit", params, root)
-      return { title: preview.title, lines: Preview.brief(preview, Paint.make(colours)) }
+      return { title: preview.title, lines: Preview.brief(preview, Screen.paintOf(colours)) }
     },
     Effect.scoped,
     Effect.provide(NodeServices.layer)

@@ -9,7 +9,7 @@ import { setImmediate } from "node:timers/promises"
 import * as Signals from "../../src/cli/Signals.ts"
 import * as TokenFile from "../../src/cli/agent/TokenFile.ts"
 import * as Values from "../../src/cli/settings/Values.ts"
-import * as WorkerSocket from "../../src/cli/agent/WorkerSocket.ts"
+import * as DurablePlace from "../../src/cli/agent/DurablePlace.ts"
 
 /** A file that the test writes and reads. */
 const file = Effect.map(
@@ -147,11 +147,11 @@ describe("workers that start at one moment", () => {
     Effect.gen(function* () {
       const count = 8
       const bound = yield* Effect.all(
-        Array.from({ length: count }, () => WorkerSocket.listen("127.0.0.1", undefined)),
+        Array.from({ length: count }, () => DurablePlace.listenAt("127.0.0.1", undefined)),
         { concurrency: count }
       )
       assert.strictEqual(new Set(bound.map(({ port }) => port)).size, count)
-      const taken = yield* Effect.flip(WorkerSocket.listen("127.0.0.1", bound[0]?.port))
+      const taken = yield* Effect.flip(DurablePlace.listenAt("127.0.0.1", bound[0]?.port))
       assert.strictEqual(taken._tag, "SocketServerError")
     }).pipe(Effect.scoped)
   )

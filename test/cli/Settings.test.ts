@@ -5,7 +5,7 @@ import { CliOutput } from "effect/cli"
 import * as LocalServers from "../../src/cli/agent/LocalServers.ts"
 import * as ModelList from "../../src/cli/commands/ModelList.ts"
 import * as ModelChoice from "../../src/cli/agent/ModelChoice.ts"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
+import * as Screen from "../../src/cli/terminal/Screen.ts"
 import * as CommandLine from "../../src/cli/CommandLine.ts"
 import * as Settings from "../../src/cli/settings/Settings.ts"
 import { OpenAiCompatible } from "effect-agent/providers"
@@ -506,7 +506,7 @@ describe("Colours", () => {
     [{ FORCE_COLOR: "" }, [true, false]],
     [{ FORCE_COLOR: "", NO_COLOR: "1" }, [false, false]]
   ] as const)("with %j on a terminal, and without one", (env, wanted) => {
-    const found = [true, false].map((isTerminal) => Paint.wanted({ isTerminal, flag: true, env }))
+    const found = [true, false].map((isTerminal) => Screen.wantsColours({ isTerminal, flag: true, env }))
     assert.deepStrictEqual(found, [...wanted])
   })
 })

@@ -3,7 +3,7 @@ import { Effect, Schedule, Schema, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent, Approval, Message, Provider, ProviderError, Tool } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
+import * as Screen from "../../src/cli/terminal/Screen.ts"
 import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
 
 type Shown = Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
@@ -25,7 +25,7 @@ const shownAs = Effect.fnUntraced(function* (
   const screen = {
     out: (text: string) => Effect.asVoid(to("out")(text)),
     err: (text: string) => Effect.asVoid(to("err")(text)),
-    paint: Paint.make(false),
+    paint: Screen.paintOf(false),
     isInteractive: false,
     rows: () => 24,
     width: () => width
@@ -51,7 +51,7 @@ const shownOf = (text: string, ...deltas: ReadonlyArray<string>) => {
   const { show } = TextOutput.make({
     out,
     err: out,
-    paint: Paint.make(false),
+    paint: Screen.paintOf(false),
     isInteractive: false,
     rows: () => 24,
     width: () => 0

@@ -5,9 +5,8 @@ import { AgentEvent, ProviderError } from "effect-agent"
 import * as Failure from "../../src/cli/Failure.ts"
 import * as Inert from "../../src/cli/terminal/Inert.ts"
 import * as JsonOutput from "../../src/cli/terminal/JsonOutput.ts"
-import * as Paint from "../../src/cli/terminal/Paint.ts"
 import * as Preview from "../../src/cli/terminal/Preview.ts"
-import { Screen } from "../../src/cli/terminal/Screen.ts"
+import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
 import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
 import { active, hostile, splits } from "./sequences.ts"
 
@@ -78,7 +77,7 @@ const screen = () => {
     service: Screen.of({
       out: write("out"),
       err: write("err"),
-      paint: Paint.make(false),
+      paint: paintOf(false),
       isInteractive: true,
       rows: () => 24,
       width: () => 0
@@ -128,7 +127,7 @@ describe("a terminal", () => {
       for (const sequence of hostile) {
         const [plain, painted] = [screen(), screen()]
         yield* TextOutput.make(plain.service).show(others(sequence))
-        yield* TextOutput.make({ ...painted.service, paint: Paint.make(true) }).show(others(sequence))
+        yield* TextOutput.make({ ...painted.service, paint: paintOf(true) }).show(others(sequence))
         // oxlint-disable-next-line no-control-regex
         const own = /\u001b\[(?:2m(.*)\u001b\[22m|31m(.*)\u001b\[39m)\n/g
         assert.strictEqual(
@@ -158,7 +157,7 @@ describe("a terminal", () => {
           yield* Preview.of("write", { path: sequence, content: sequence }, "/nowhere"),
           yield* Preview.of("edit", { path: sequence, oldText: sequence, newText: sequence }, "/nowhere"),
           yield* Preview.of(sequence, { [sequence]: sequence }, "/nowhere")
-        ].flatMap((preview) => [preview.title, ...Preview.brief(preview, Paint.make(false))])
+        ].flatMap((preview) => [preview.title, ...Preview.brief(preview, paintOf(false))])
         const shown = lines.join("\n")
         assert.deepStrictEqual(active(shown), [], JSON.stringify(sequence))
         assert.notMatch(shown, /[\p{Cf}\p{Zl}\p{Zp}\u00a0]/u, JSON.stringify(sequence))

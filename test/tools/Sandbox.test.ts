@@ -3,9 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import { Sandbox, ShellTool } from "effect-agent/tools"
-import * as Bubblewrap from "../../src/tools/internal/Bubblewrap.ts"
 import * as SandboxLimits from "../../src/tools/internal/SandboxLimits.ts"
-import * as Seatbelt from "../../src/tools/internal/Seatbelt.ts"
 
 const limits: SandboxLimits.Limits = {
   root: "/home/me/.claude/w",
@@ -24,7 +22,7 @@ const limits: SandboxLimits.Limits = {
 
 describe("bubblewrap", () => {
   const args = (changed: Partial<SandboxLimits.Limits> = {}) =>
-    Bubblewrap.args({ ...limits, ...changed }).join(" ")
+    SandboxLimits.args({ ...limits, ...changed }).join(" ")
 
   it("mounts a folder before its content, and the root over a hidden folder", () => {
     assert.strictEqual(
@@ -56,7 +54,7 @@ describe("bubblewrap", () => {
 
 describe("the profile of sandbox-exec", () => {
   it("denies all but reading, and writing to the root and further folders", () => {
-    assert.deepStrictEqual(Seatbelt.profile(limits).split("\n"), [
+    assert.deepStrictEqual(SandboxLimits.profile(limits).split("\n"), [
       "(version 1)",
       "(deny default)",
       "(allow process-exec)",
@@ -81,11 +79,12 @@ describe("the profile of sandbox-exec", () => {
       '(deny file-write* (regex #"^/home/me/\\.claude/w/(.*/)?(\\.[gG][iI][tT]|[aA]\\"[bB]\\.[cC])(/|$)"))',
       '(deny file-write* (regex #"^/data/(.*/)?(\\.[gG][iI][tT]|[aA]\\"[bB]\\.[cC])(/|$)"))'
     ])
-    assert.notInclude(Seatbelt.profile({ ...limits, protect: [] }), "regex")
+    assert.notInclude(SandboxLimits.profile({ ...limits, protect: [] }), "regex")
   })
 
   it("matches protected names at any depth, in any case, and no other", () => {
-    const rule = /regex #"(.*)"\)\)$/m.exec(Seatbelt.profile({ ...limits, protect: [".git"] }))?.[1] ?? ""
+    const rule =
+      /regex #"(.*)"\)\)$/m.exec(SandboxLimits.profile({ ...limits, protect: [".git"] }))?.[1] ?? ""
     const pattern = new RegExp(rule)
     for (const path of [".git", ".GIT/config", "a/b/.git", "a/.git/hooks/x"])
       assert.match(`/home/me/.claude/w/${path}`, pattern)
@@ -95,9 +94,12 @@ describe("the profile of sandbox-exec", () => {
 
   it("quotes paths, and reaches servers but no sockets of files", () => {
     const path = '/x/"(allow default)\\'
-    assert.include(Seatbelt.profile({ ...limits, writable: [path] }), '(subpath "/x/\\"(allow default)\\\\")')
-    assert.notInclude(Seatbelt.profile(limits), "network")
-    const open = Seatbelt.profile({ ...limits, network: true })
+    assert.include(
+      SandboxLimits.profile({ ...limits, writable: [path] }),
+      '(subpath "/x/\\"(allow default)\\\\")'
+    )
+    assert.notInclude(SandboxLimits.profile(limits), "network")
+    const open = SandboxLimits.profile({ ...limits, network: true })
     assert.include(open, '(allow network-outbound (remote ip) (literal "/private/var/run/mDNSResponder"))')
     assert.notMatch(open, /allow network[*]|allow default/)
   })

@@ -37,7 +37,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "the new content is written beside the file",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "const temporary = folder.at(`.effect-agent-${crypto.randomUUID()}.tmp`)",
     to: "const temporary = folder.at(name); yield* Effect.ignore(files.remove(temporary))",
     test: "test/tools/WriteTool.slow.test.ts"
@@ -45,7 +45,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "the mode is kept",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "const mode = previous === undefined ? 0o666 : previous.mode & 0o7777",
     to: "const mode = 0o666",
     test: "test/tools/WriteTool.slow.test.ts"
@@ -53,7 +53,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "a file that changed is not overwritten",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "      if (!isUnchanged(previous, Option.getOrUndefined(current))) return yield* Folder.changed(shown)",
     to: "",
     test: "test/tools/AtomicWrite.test.ts"
@@ -61,7 +61,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "a file that changed its size is not overwritten",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "previous.size === current.size &&",
     to: "",
     test: "test/tools/AtomicWrite.test.ts"
@@ -69,7 +69,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "a file that is another one by now is not overwritten",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "Folder.sameFile(previous, current) &&",
     to: "",
     test: "test/tools/AtomicWrite.test.ts"
@@ -77,7 +77,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "a file that was written meanwhile is not overwritten",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "Option.getOrUndefined(previous.mtime)?.getTime() === Option.getOrUndefined(current.mtime)?.getTime()",
     to: "true",
     test: "test/tools/AtomicWrite.test.ts"
@@ -85,7 +85,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "a file that was made or removed meanwhile is not overwritten",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "? previous === current",
     to: "? true",
     test: "test/tools/AtomicWrite.test.ts"
@@ -93,7 +93,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "the mode is set whatever the mask of the process",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "      yield* files.chmod(path, mode)",
     to: "",
     test: "test/tools/AtomicWrite.test.ts"
@@ -101,7 +101,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "the content is on the disk before it gets its name",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "    yield* file.sync",
     to: "",
     test: "test/tools/AtomicWrite.test.ts"
@@ -109,7 +109,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F145",
     without: "the name is on the disk",
-    file: "src/tools/internal/AtomicWrite.ts",
+    file: "src/tools/Files.ts",
     from: "yield* Effect.ignore(folder.sync)",
     to: "",
     test: "test/tools/AtomicWrite.test.ts"

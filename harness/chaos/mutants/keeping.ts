@@ -93,7 +93,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "compacts once and asks again, and keeps less where the provider names its limit",
     without: "what is kept begins with a turn",
-    file: "src/context/internal/Cut.ts",
+    file: "src/context/Compaction.ts",
     from: "const places = Transcript.turnStarts(messages).filter(",
     to: "const places = [...messages.keys()].filter(",
     test: "test/context/compaction.test.ts"
@@ -117,7 +117,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that fail, die, are late or return something else stop the run, and are not quoted",
     without: "a failing guard trips",
-    file: "src/guardrails/internal/Check.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: ": tripped(failureOf(Cause.squash(cause)))",
     to: ": Effect.succeed(undefined)",
     test: "test/guardrails/Guardrail.test.ts"
@@ -125,7 +125,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that fail, die, are late or return something else stop the run, and are not quoted",
     without: "a late guard trips",
-    file: "src/guardrails/internal/Check.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: "if (verdict === late) return tripped(`it took longer than ${Duration.format(timeout)}`)",
     to: "if (verdict === late) return Effect.succeed(undefined)",
     test: "test/guardrails/Guardrail.test.ts"
@@ -133,7 +133,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that fail, die, are late or return something else stop the run, and are not quoted",
     without: "something else trips",
-    file: "src/guardrails/internal/Check.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: 'if (!isVerdict(verdict)) return tripped("it returned no verdict")',
     to: "if (!isVerdict(verdict)) return Effect.succeed(undefined)",
     test: "test/guardrails/Guardrail.test.ts"
@@ -141,7 +141,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "a word split over deltas is not released, nor a part of it",
     without: "the end of a text waits for what follows",
-    file: "src/guardrails/internal/HoldBack.ts",
+    file: "src/guardrails/internal/GuardedAnswer.ts",
     from: "Math.max(0, part.passed - this.overlap)",
     to: "part.passed",
     test: "test/guardrails/Guardrail.test.ts"
@@ -149,7 +149,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "words in place of an answer keep its tools from running",
     without: "nothing of an answer is seen before a guard of whole answers",
-    file: "src/guardrails/internal/HoldBack.ts",
+    file: "src/guardrails/internal/GuardedAnswer.ts",
     from: "if (this.isWhole && !this.isFinished && !framing.has(event._tag)) return -1",
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
@@ -157,7 +157,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "arguments that a call ends with are checked, also where other ones streamed",
     without: "arguments as they run are checked",
-    file: "src/guardrails/internal/HoldBack.ts",
+    file: "src/guardrails/internal/GuardedAnswer.ts",
     from: "if (event.rawArguments !== part.text) this.replace(part, event.rawArguments)",
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
@@ -165,7 +165,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "words in place of an answer retract what others have seen of it; usage stays, tokens go",
     without: "a replaced answer is retracted",
-    file: "src/guardrails/internal/HoldBack.ts",
+    file: "src/guardrails/internal/GuardedAnswer.ts",
     from: '...(isPublic ? [{ _tag: "Retracted" } as const] : []),',
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
@@ -173,7 +173,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "that fail, die, are late or return something else stop the run, and are not quoted",
     without: "failure text is not quoted",
-    file: "src/guardrails/internal/Check.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: 'return /^[\\w.:/-]{1,60}$/.test(name) ? `it failed with ${name}` : "it failed"',
     to: "return `it failed with ${String(failure)}`",
     test: "test/guardrails/Guardrail.test.ts"
@@ -237,7 +237,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "asks without tools, hooks and options of the run",
     without: "the first message of the user is summarized once",
-    file: "src/context/internal/Cut.ts",
+    file: "src/context/Compaction.ts",
     from: ".filter((_, index) => from + index !== firstUser)",
     to: "",
     test: "test/context/compaction.test.ts"

@@ -8,7 +8,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "takes the id of a model without its prefix",
     without: "clients ask the models of the list alone",
-    file: "src/proxy/internal/Admission.ts",
+    file: "src/proxy/internal/ProxyHandling.ts",
     from: "return found.length === 1 &&",
     to: "return model === found[0] || true ? model :",
     test: server
@@ -16,7 +16,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "refuses members for vendors that name another model",
     without: "a member for vendors does not replace the model",
-    file: "src/proxy/internal/Admission.ts",
+    file: "src/proxy/internal/ProxyHandling.ts",
     from: "if (other !== undefined) {",
     to: "if (false) {",
     test: server
@@ -32,7 +32,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "gives the same prefix and StreamTruncated for an answer that is cut at any byte",
     without: "an answer without its last event is cut",
-    file: "src/proxy/internal/Connection.ts",
+    file: "src/proxy/internal/ProxyConnection.ts",
     from: "this.outgoing.decoder.isComplete() ?",
     to: "true ?",
     test: client
@@ -40,7 +40,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "reconnects before the first event alone",
     without: "no answer begins twice",
-    file: "src/proxy/internal/Reconnect.ts",
+    file: "src/proxy/internal/ProxyConnection.ts",
     from: "hasBegun() ||",
     to: "",
     test: client
@@ -48,7 +48,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "does not follow a redirect",
     without: "the token goes to the server alone",
-    file: "src/proxy/internal/Connection.ts",
+    file: "src/proxy/internal/ProxyConnection.ts",
     from: 'redirect: "manual" as const',
     to: 'redirect: "follow" as const',
     test: client

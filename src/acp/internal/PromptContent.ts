@@ -4,7 +4,7 @@
 import type { ContentBlock, RequestError } from "@agentclientprotocol/sdk"
 import * as Effect from "effect/Effect"
 import type * as Message from "../../Message.ts"
-import * as Refusal from "./Refusal.ts"
+import * as AcpRefusal from "./AcpRefusal.ts"
 
 /**
  * The kinds of content that the model reads.
@@ -27,7 +27,7 @@ export const read = (
   accepts: Accepts
 ): Effect.Effect<ReadonlyArray<Block>, RequestError> =>
   prompt.length === 0
-    ? Effect.fail(Refusal.invalid("The prompt has no content."))
+    ? Effect.fail(AcpRefusal.invalid("The prompt has no content."))
     : Effect.forEach(prompt, (block) => blockOf(block, accepts))
 
 const blockOf = (
@@ -38,10 +38,10 @@ const blockOf = (
     case "text":
       return Effect.succeed({ type: "text", text: block.text })
     case "image":
-      if (!image) return Effect.fail(Refusal.invalid("The model does not read images."))
+      if (!image) return Effect.fail(AcpRefusal.invalid("The model does not read images."))
       return Effect.succeed(fileOf(block.data, block.mimeType, undefined))
     case "audio":
-      if (!audio) return Effect.fail(Refusal.invalid("The model does not read recordings."))
+      if (!audio) return Effect.fail(AcpRefusal.invalid("The model does not read recordings."))
       return Effect.succeed(fileOf(block.data, block.mimeType, undefined))
     case "resource_link":
       return Effect.succeed({ type: "text", text: `[${block.name}](${block.uri})` })
@@ -56,7 +56,7 @@ const blockOf = (
       return Effect.succeed(fileOf(resource.blob, mediaType, nameOf(resource.uri)))
     }
     default:
-      return Effect.fail(Refusal.invalid("The prompt has content of an unknown type."))
+      return Effect.fail(AcpRefusal.invalid("The prompt has content of an unknown type."))
   }
 }
 

@@ -10,11 +10,11 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
 import { stopReason } from "../AcpUpdates.ts"
-import * as Asking from "./Asking.ts"
-import { type Conversation, type Peer, Turn } from "./Conversation.ts"
-import * as Refusal from "./Refusal.ts"
-import * as State from "./State.ts"
-import * as Steps from "./Step.ts"
+import * as AcpRequests from "./AcpRequests.ts"
+import { type Conversation, type Peer, Turn } from "./AcpConversation.ts"
+import * as AcpRefusal from "./AcpRefusal.ts"
+import * as UpdateState from "./UpdateState.ts"
+import * as Steps from "./UpdateStep.ts"
 
 /** Runs a prompt, and succeeds with its answer when the run has ended. An interruption cancels the run. */
 export const run = (
@@ -40,7 +40,7 @@ const played = Effect.fnUntraced(function* (
   content: Message.User["content"]
 ) {
   const { sessionId } = conversation
-  const refuse = Refusal.answering(sessionId)
+  const refuse = AcpRefusal.answering(sessionId)
   const started = yield* refuse(peer.runs.start({ sessionId, prompt: Message.user(content), when: "queue" }))
   let runId: string | undefined = started.runId
   let end: OfTag<"RunEnd"> | undefined
@@ -56,7 +56,7 @@ const played = Effect.fnUntraced(function* (
   const isCancelled = yield* Deferred.isDone(turn.cancelled)
   const reason =
     isCancelled || end === undefined ? ("cancelled" as const) : stopReason(conversation.state, end)
-  if (reason === undefined) return yield* Effect.fail(Refusal.ofRun(end?.error))
+  if (reason === undefined) return yield* Effect.fail(AcpRefusal.ofRun(end?.error))
   return { stopReason: reason } satisfies PromptResponse
 })
 
@@ -81,7 +81,7 @@ const follow = Effect.fnUntraced(function* (run: Run) {
   const requests: Requests = { asked, ofCalls: new Map() }
   const next = yield* Deferred.make<string>()
   const onward = (id: string) => (id === runId ? Effect.void : Effect.asVoid(Deferred.succeed(next, id)))
-  const asker: Asking.Asker = { peer, client: run.client, conversation, runId, onward }
+  const asker: AcpRequests.Asker = { peer, client: run.client, conversation, runId, onward }
   let end: OfTag<"RunEnd"> | undefined
   const events = yield* peer.runs.events(runId, 0, { cancelOnLeave: true })
   yield* Stream.runForEachArray(events, (some) =>
@@ -131,7 +131,7 @@ interface Requests {
 /** Asks beside the events, since a cancel must come through, and takes back a request that is void. */
 const attend = (
   { asked, ofCalls }: Requests,
-  asker: Asking.Asker,
+  asker: AcpRequests.Asker,
   event: AgentEvent
 ): Effect.Effect<void> => {
   const ask = (id: string, call: string, effect: Effect.Effect<void>) => {
@@ -140,13 +140,13 @@ const attend = (
   }
   switch (event._tag) {
     case "ApprovalRequested":
-      return ask(event.approvalId, State.keyOf(event), Asking.approval(asker, event))
+      return ask(event.approvalId, UpdateState.keyOf(event), AcpRequests.approval(asker, event))
     case "QuestionAsked":
-      return ask(event.questionId, State.keyOf(event), Asking.question(asker, event))
+      return ask(event.questionId, UpdateState.keyOf(event), AcpRequests.question(asker, event))
     case "ApprovalAnswered":
     case "QuestionAnswered":
     case "ToolExecutionEnd": {
-      const id = ofCalls.get(State.keyOf(event))
+      const id = ofCalls.get(UpdateState.keyOf(event))
       return id === undefined ? Effect.void : FiberMap.remove(asked, id)
     }
     default:

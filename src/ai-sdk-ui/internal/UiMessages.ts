@@ -2,10 +2,10 @@
 import type * as Schema from "effect/Schema"
 import * as Message from "../../Message.ts"
 import * as ModelEvent from "../../ModelEvent.ts"
-import * as Answer from "./Answer.ts"
-import type { Chunk, UserPart } from "./Chunk.ts"
-import { initial, type Options } from "./State.ts"
-import { automatic, isRefused, outputOf } from "./Tools.ts"
+import * as Streamed from "../../ui/Streamed.ts"
+import type { Chunk, UserPart } from "./UiChunk.ts"
+import { initial, type Options, type Flags as AnswerFlags } from "./ChatState.ts"
+import { automatic, isRefused, outputOf } from "./ToolParts.ts"
 
 /**
  * The state of a tool part of a stored message.
@@ -118,7 +118,7 @@ const resultsOf = (
 export const userPart = (block: Message.User["content"][number]): UserPart => {
   if (block.type === "text") return { type: "text", text: block.text }
   const name = block.type === "file" ? block.name : undefined
-  return { type: "file", ...Answer.media(block.source), ...(name === undefined ? {} : { filename: name }) }
+  return { type: "file", ...media(block.source), ...(name === undefined ? {} : { filename: name }) }
 }
 
 type Flags = ReturnType<typeof initial>["flags"]
@@ -146,13 +146,13 @@ const partsOf = (
       const call = { toolCallId, input: params, providerExecuted: true, ...nameOf(name, flags) }
       if (result === undefined) return [{ ...call, state: "input-available" }]
       return isError === true
-        ? [{ ...call, state: "output-error", errorText: Answer.textOf(result) }]
+        ? [{ ...call, state: "output-error", errorText: textOf(result) }]
         : [{ ...call, state: "output-available", output: result }]
     }
     case "source":
-      return [Answer.source(id, block)]
+      return [source(id, block)]
     case "media":
-      return [{ type: "file", ...Answer.media(block.source) }]
+      return [{ type: "file", ...media(block.source) }]
   }
 }
 
@@ -172,4 +172,136 @@ const stateOf = (toolCallId: string, result: Message.ToolResult | undefined): Ui
   return result.isError
     ? { state: "output-error", errorText: text }
     : { state: "output-available", output: outputOf(result) }
+}
+
+// ───────────────────────── Answers
+
+/** The chunks of a delta. `streamed` is the answer with it. */
+export const chunks = (
+  messageId: string,
+  streamed: Streamed.Streamed,
+  event: ModelEvent.ModelEvent,
+  flags: AnswerFlags
+): ReadonlyArray<Chunk> => {
+  if (!("contentIndex" in event)) return []
+  const { contentIndex } = event
+  const id = blockId(messageId, contentIndex)
+  const block = streamed.reply.content[contentIndex]
+  switch (event._tag) {
+    case "TextStart":
+      return [{ type: "text-start", id }]
+    case "TextDelta":
+      return [{ type: "text-delta", id, delta: event.delta }]
+    case "TextEnd":
+      return [{ type: "text-end", id }]
+    case "ThinkingStart":
+      return [{ type: "reasoning-start", id }]
+    case "ThinkingDelta":
+      return [{ type: "reasoning-delta", id, delta: event.delta }]
+    case "ThinkingEnd":
+      return [{ type: "reasoning-end", id }]
+    case "Source":
+      return [source(id, event.source)]
+    case "Media":
+      return [{ type: "file", ...media(event.media.source) }]
+    default:
+      return block === undefined ? [] : toolChunks(streamed, block, event, flags)
+  }
+}
+
+type ToolEvent = Extract<
+  ModelEvent.ModelEvent,
+  {
+    readonly _tag: "ToolCallStart" | "ToolCallDelta" | "ToolCallEnd" | "HostedToolStart" | "HostedToolEnd"
+  }
+>
+
+const toolChunks = (
+  { reply: { content } }: Streamed.Streamed,
+  block: Message.Assistant["content"][number],
+  event: ToolEvent,
+  flags: AnswerFlags
+): ReadonlyArray<Chunk> => {
+  if (block.type === "hostedTool") {
+    if (event._tag !== "HostedToolEnd") return []
+    const isFirst = content.find((other) => other?.type === "hostedTool" && other.id === block.id) === block
+    return hostedTool(block, isFirst ? {} : undefined, flags)
+  }
+  if (block.type !== "toolCall") return []
+  const { id: toolCallId, name: toolName, rawArguments } = block
+  switch (event._tag) {
+    case "ToolCallStart":
+      return [{ type: "tool-input-start", toolCallId, toolName, ...flags(toolName) }]
+    case "ToolCallDelta":
+      return [{ type: "tool-input-delta", toolCallId, inputTextDelta: event.delta }]
+    default: {
+      // Arguments that are not JSON stay text: the result of the call is an error.
+      const input = ModelEvent.parseArguments(rawArguments) ?? rawArguments
+      return [{ type: "tool-input-available", toolCallId, toolName, input, ...flags(toolName) }]
+    }
+  }
+}
+
+/** A vendor may give the call and its result in two blocks. */
+const hostedTool = (
+  { id, isError, name, params, result }: Message.HostedTool,
+  unknownParams: Schema.Json | undefined,
+  flags: AnswerFlags
+): ReadonlyArray<Chunk> => {
+  const given = params ?? unknownParams
+  const part = { toolCallId: id, ...flags(name), providerExecuted: true } as const
+  const input: ReadonlyArray<Chunk> =
+    given === undefined ? [] : [{ type: "tool-input-available", ...part, toolName: name, input: given }]
+  if (result === undefined) return input
+  return [
+    ...input,
+    isError === true
+      ? { type: "tool-output-error", ...part, errorText: textOf(result) }
+      : { type: "tool-output-available", ...part, output: result }
+  ]
+}
+
+const textOf = (json: Schema.Json): string => (typeof json === "string" ? json : JSON.stringify(json))
+
+/** The ends of the blocks that the answer leaves open. */
+export const ends = (messageId: string, streamed: Streamed.Streamed): ReadonlyArray<Chunk> =>
+  Streamed.open(streamed).flatMap(([contentIndex, { type }]): ReadonlyArray<Chunk> => {
+    const id = blockId(messageId, contentIndex)
+    if (type === "text") return [{ type: "text-end", id }]
+    return type === "thinking" ? [{ type: "reasoning-end", id }] : []
+  })
+
+const blockId = (messageId: string, contentIndex: number) => `${messageId}:${contentIndex}`
+
+const source = (
+  id: string,
+  block: Message.Source
+): Extract<Chunk, { readonly type: "source-url" | "source-document" }> => {
+  const { citedText, fileName, mediaType = "text/plain", sourceType, title, url } = block
+  const given = {
+    sourceId: block.id ?? id,
+    ...(citedText === undefined ? {} : { providerMetadata: { effectAgent: { citedText } } })
+  }
+  if (sourceType === "url" && url !== undefined) {
+    return { type: "source-url", ...given, url, ...(title === undefined ? {} : { title }) }
+  }
+  return {
+    type: "source-document",
+    ...given,
+    mediaType,
+    title: title ?? fileName ?? url ?? "",
+    ...(fileName === undefined ? {} : { filename: fileName })
+  }
+}
+
+/** The address of a file, and its media type. */
+const media = (
+  source: Message.Media["source"] | Message.Image["source"] | Message.File["source"]
+): { readonly url: string; readonly mediaType: string } => {
+  if ("data" in source) {
+    return { url: `data:${source.mediaType};base64,${source.data}`, mediaType: source.mediaType }
+  }
+  if ("fileId" in source) return { url: `file:${source.fileId}`, mediaType: "application/octet-stream" }
+  const given = "mediaType" in source ? source.mediaType : undefined
+  return { url: source.url, mediaType: given ?? "image" }
 }

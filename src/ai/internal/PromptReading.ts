@@ -13,7 +13,7 @@ import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import * as FilePart from "./FilePart.ts"
 import * as PartMetadata from "../../reply/PartMetadata.ts"
-import * as Metadata from "./Metadata.ts"
+import * as AiMetadata from "./AiMetadata.ts"
 
 /** The provider, the model and the options of the requests. */
 export interface Target {
@@ -96,7 +96,7 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
     case "system":
       return []
     case "user":
-      return [{ ...Message.user(message.content.map(readUser)), ...Metadata.toVendor(message.options) }]
+      return [{ ...Message.user(message.content.map(readUser)), ...AiMetadata.toVendor(message.options) }]
     case "assistant":
       return readAnswer(target, message)
     case "tool":
@@ -107,7 +107,7 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
 /** Only parts of the user have members for vendors: the options of an answer are data of the model that gave it. */
 const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] => ({
   ...(part.type === "text" ? Message.text(part.text) : FilePart.read(part)),
-  ...Metadata.toVendor(part.options)
+  ...AiMetadata.toVendor(part.options)
 })
 
 const readAnswer = (
@@ -150,7 +150,7 @@ const readHostedCall = (part: Prompt.ToolCallPart): Message.HostedTool => ({
   type: "hostedTool",
   id: part.id,
   name: part.name,
-  params: Metadata.toJson(part.params),
+  params: AiMetadata.toJson(part.params),
   ...opaqueOf(part)
 })
 
@@ -158,14 +158,14 @@ const readHostedResult = (part: Prompt.ToolResultPart): Message.HostedTool => ({
   type: "hostedTool",
   id: part.id,
   name: part.name,
-  result: Metadata.toJson(part.result),
+  result: AiMetadata.toJson(part.result),
   ...(part.isFailure ? { isError: true } : {}),
   ...opaqueOf(part)
 })
 
 const readMedia = (part: Prompt.FilePart): ReadonlyArray<Message.Media> => {
   const source = FilePart.sourceOf(part)
-  return "fileId" in source ? [] : [{ type: "media", source, ...Metadata.restOfMedia(part.options) }]
+  return "fileId" in source ? [] : [{ type: "media", source, ...AiMetadata.restOfMedia(part.options) }]
 }
 
 const opaqueOf = ({
@@ -173,7 +173,7 @@ const opaqueOf = ({
 }: {
   readonly options: PartMetadata.Metadata
 }): { readonly opaque?: Schema.Json } => {
-  const opaque = options[Metadata.ownKey] ?? undefined
+  const opaque = options[AiMetadata.ownKey] ?? undefined
   return opaque === undefined ? {} : { opaque }
 }
 

@@ -9,7 +9,7 @@ import type { ModelEvent } from "../../ModelEvent.ts"
 import * as ModelEvents from "../../ModelEvent.ts"
 import type { ProviderError } from "../../ProviderError.ts"
 import type { Usage } from "../../Usage.ts"
-import * as Metadata from "./Metadata.ts"
+import * as AiMetadata from "./AiMetadata.ts"
 
 type Event<Tag extends ModelEvent["_tag"]> = Extract<ModelEvent, { readonly _tag: Tag }>
 type Part = Response.StreamPartEncoded
@@ -110,7 +110,7 @@ export class Writer {
     }
     if (event._tag === "TextEnd" || event._tag === "ThinkingEnd") {
       this.open.delete(event.contentIndex)
-      out.push({ type: `${kind}-end`, id, ...Metadata.fromOpaque(event) })
+      out.push({ type: `${kind}-end`, id, ...AiMetadata.fromOpaque(event) })
     }
   }
 
@@ -138,9 +138,9 @@ export const ofReply = ({
 const blockOf = (block: Assistant["content"][number], index: number): ReadonlyArray<Response.PartEncoded> => {
   switch (block.type) {
     case "text":
-      return [{ type: "text", text: block.text, ...Metadata.fromOpaque(block) }]
+      return [{ type: "text", text: block.text, ...AiMetadata.fromOpaque(block) }]
     case "thinking":
-      return [{ type: "reasoning", text: block.text, ...Metadata.fromOpaque(block) }]
+      return [{ type: "reasoning", text: block.text, ...AiMetadata.fromOpaque(block) }]
     case "toolCall":
       return [callOf(block, block)]
     case "source":
@@ -163,7 +163,7 @@ const sourceOf = (source: Source, index: number): ReadonlyArray<SourcePart> => {
     type: "source",
     id,
     title,
-    ...(citedText === undefined ? {} : { metadata: { [Metadata.ownKey]: { citedText } } })
+    ...(citedText === undefined ? {} : { metadata: { [AiMetadata.ownKey]: { citedText } } })
   } as const
   return url !== undefined && URL.canParse(url)
     ? [{ ...own, sourceType: "url", url }]
@@ -179,7 +179,7 @@ const fileOf = (media: Media, index: number): ReadonlyArray<Response.FilePartEnc
   }
   const { data, mediaType } = source
   return Result.isSuccess(Base64.decode(data))
-    ? [{ type: "file", data, mediaType, ...Metadata.fromMedia(media) }]
+    ? [{ type: "file", data, mediaType, ...AiMetadata.fromMedia(media) }]
     : []
 }
 
@@ -189,7 +189,7 @@ const callOf = (
   end: Pick<Event<"ToolCallEnd">, "rawArguments" | "opaque">
 ): Response.ToolCallPartEncoded => {
   const params = ModelEvents.parseArguments(end.rawArguments) ?? end.rawArguments
-  return { type: "tool-call", id, name, params, ...Metadata.fromOpaque(end) }
+  return { type: "tool-call", id, name, params, ...AiMetadata.fromOpaque(end) }
 }
 
 const metadataOf = ({

@@ -5,18 +5,29 @@ import * as Option from "effect/Option"
 import * as Agent from "../../Agent.ts"
 import * as CoreApproval from "../../Approval.ts"
 import type * as Message from "../../Message.ts"
+import * as ArtifactStore from "../../artifacts/ArtifactStore.ts"
+import * as LargeResults from "../../artifacts/LargeResults.ts"
+import * as ReadArtifact from "../../artifacts/ReadArtifact.ts"
+import * as Compaction from "../../context/Compaction.ts"
 import type { Workspace } from "../../skills/Workspace.ts"
-import * as ToolResults from "./ToolResults.ts"
+import * as ToolSearch from "../../tool-search/ToolSearch.ts"
 import * as Tools from "../../tools/Tools.ts"
-import * as Approval from "../terminal/Approval.ts"
-import * as Compaction from "./Compaction.ts"
+import type { Settings } from "../settings/Settings.ts"
+import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
+import { Screen } from "../terminal/Screen.ts"
 import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
 import type { Choice } from "./ModelChoice.ts"
+import * as ModelTable from "./ModelTable.ts"
 import type { OutputSchema } from "./OutputSchema.ts"
-import { Screen } from "../terminal/Screen.ts"
 import type { Opened } from "./SessionChoice.ts"
-import type { Settings } from "../settings/Settings.ts"
-import * as SystemPrompt from "./SystemPrompt.ts"
+
+/** `model` is `provider/id`. */
+const windowOf = (model: string): number | undefined => {
+  const slash = model.indexOf("/")
+  return ModelTable.ruleOf(model.slice(0, slash), model.slice(slash + 1))?.contextWindow
+}
+
+const compaction = Compaction.layer({ contextWindow: windowOf })
 
 /** The input of a run. */
 export interface Plan {
@@ -34,7 +45,7 @@ export interface Plan {
 export const make = Effect.fnUntraced(function* (
   plan: Plan,
   opened: Opened | undefined,
-  policy: Approval.Policy
+  policy: ApprovalPrompt.Policy
 ) {
   const { choice, output, project, settings, shell } = plan
   const { root } = policy
@@ -48,8 +59,8 @@ export const make = Effect.fnUntraced(function* (
   const agent = yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
-    system: SystemPrompt.make(root, project.system, settings),
-    tools: tools.length === 0 ? [] : [...tools, ToolResults.reader(settings)],
+    system: systemPrompt(root, project.system, settings),
+    tools: tools.length === 0 ? [] : [...tools, resultReader(settings)],
     ...optionsOf(settings),
     // Rules say the same again.
     emptyResponse: choice.model.startsWith("local/") ? "accept" : "retry",
@@ -57,11 +68,11 @@ export const make = Effect.fnUntraced(function* (
     ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(
     Effect.orDie,
-    Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)),
-    Effect.provide(Layer.merge(Compaction.layer, ToolResults.layer(settings, opened?.artifacts)))
+    Effect.provideService(CoreApproval.Approval, yield* ApprovalPrompt.make(policy)),
+    Effect.provide(Layer.merge(compaction, results(settings, opened?.artifacts)))
   )
   if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
-    const { join } = yield* Effect.promise(() => import("./Mcp.ts"))
+    const { join } = yield* Effect.promise(() => import("./McpServers.ts"))
     yield* join(agent.tools, settings, choice.model)
   }
   return agent
@@ -93,16 +104,16 @@ const optionsOf = ({
 export const policyOf = (
   { settings }: Pick<Plan, "settings">,
   isOver: Effect.Effect<void>
-): Effect.Effect<ReturnType<typeof Approval.ofSettings>, never, Screen> =>
+): Effect.Effect<ReturnType<typeof ApprovalPrompt.ofSettings>, never, Screen> =>
   Screen.useSync(({ isInteractive }) =>
-    Approval.ofSettings(settings, askedOf(settings, isInteractive, isOver))
+    ApprovalPrompt.ofSettings(settings, askedOf(settings, isInteractive, isOver))
   )
 
 const askedOf = (
   { approve, inputFormat, print }: Settings,
   isInteractive: boolean,
   isOver: Effect.Effect<void>
-): Approval.Policy["asked"] => {
+): ApprovalPrompt.Policy["asked"] => {
   if (print) return "deny"
   if (inputFormat === "text") return isInteractive ? "terminal" : "deny"
   return Option.contains(approve, "ask") ? linesOf(isOver) : "deny"
@@ -112,4 +123,52 @@ const askedOf = (
 const linesOf = (isOver: Effect.Effect<void>): CoreApproval.Person => {
   const none = Effect.andThen(isOver, Effect.fail({ message: "no answer came on stdin" }))
   return { approve: () => none, answer: () => none }
+}
+
+// ───────────────────────── The system prompt
+
+/** `root` is the folder of the tools, `project` the instructions of the project. */
+const systemPrompt = (
+  root: string,
+  project: string,
+  { appendSystem, system, tools }: Pick<Settings, "appendSystem" | "system" | "tools">
+): string =>
+  [Option.getOrElse(system, () => usualPrompt(root, tools)), project, ...Option.toArray(appendSystem)]
+    .filter((text) => text !== "")
+    .join("\n\n")
+
+const usualPrompt = (root: string, tools: ReadonlyArray<string>): string =>
+  [
+    `You work from a terminal, in the folder ${root}. Relative paths start there.`,
+    ...(tools.length === 0
+      ? []
+      : [
+          "Look with your tools before you say what is in a file or a folder, and say what you changed.",
+          "A call that was refused stays refused: do not try to reach the same end in another way."
+        ]),
+    "Answer briefly, in plain text."
+  ].join("\n")
+
+// ───────────────────────── Results of tools
+
+/** The tool that reads the rest of a result. A page of it is no larger than a result may be. */
+const resultReader = ({ maxResult }: Settings) =>
+  ReadArtifact.make(Option.match(maxResult, { onNone: () => ({}), onSome: pageOf }))
+
+const pageOf = (maxCharacters: number) => ({ maxCharacters: Math.min(maxCharacters, 20_000) })
+
+/** `kept` has the whole results of the session. Those of a run without a session stay in memory. */
+const results = (
+  { maxResult, toolSearch }: Settings,
+  kept: ArtifactStore.ArtifactStore["Service"] | undefined
+) => {
+  const store =
+    kept === undefined ? ArtifactStore.layerMemory() : Layer.succeed(ArtifactStore.ArtifactStore, kept)
+  const cut = LargeResults.layer(
+    Option.match(maxResult, { onNone: () => ({}), onSome: (maxCharacters) => ({ maxCharacters }) })
+  )
+  const search = ToolSearch.layer(
+    Option.match(toolSearch, { onNone: () => ({}), onSome: (threshold) => ({ threshold }) })
+  )
+  return Layer.merge(Layer.provideMerge(cut, store), search)
 }

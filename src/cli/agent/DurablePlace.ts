@@ -1,4 +1,5 @@
 /** The database of runs that survive the process, and the cluster of its workers. Loaded when it is used. */
+import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,22 +8,24 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import { SocketServer, type SocketServerError } from "effect/socket/SocketServer"
 import { ArtifactStore } from "../../artifacts/ArtifactStore.ts"
 import * as SqlArtifactStore from "../../artifacts/SqlArtifactStore.ts"
 import * as Cluster from "../../durable/Cluster.ts"
 import * as DurableRuns from "../../durable/DurableRuns.ts"
 import * as Retention from "../../durable/Retention.ts"
+import * as NodeCluster from "../../node/NodeCluster.ts"
 import type { Agents } from "../../runs/Agents.ts"
 import * as SqlRunLogStore from "../../runs/SqlRunLogStore.ts"
 import * as SessionHome from "../../sessions/SessionHome.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../../sessions/SqlSessionStore.ts"
-import * as DatabaseStore from "./DatabaseStore.ts"
 import { UsageError } from "../ExitCode.ts"
-import * as SessionArtifacts from "./SessionArtifacts.ts"
 import type { Settings } from "../settings/Settings.ts"
+import * as DatabaseStore from "./DatabaseStore.ts"
+import * as SessionPlace from "./SessionPlace.ts"
 import * as StoreAddress from "./StoreAddress.ts"
-import * as WorkerSocket from "./WorkerSocket.ts"
 
 /** The options of a process of the cluster. */
 export interface Options {
@@ -52,7 +55,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
   const cluster =
     socket === undefined
       ? Layer.succeedContext(yield* Layer.build(Layer.provide(Cluster.embedded(lease), provided)))
-      : Layer.provide(WorkerSocket.worker({ ...lease, ...socket }), provided)
+      : Layer.provide(workerAt({ ...lease, ...socket }), provided)
   const stores = yield* SqlRunLogStore.layer({ patience }).pipe(
     Layer.provideMerge(SqlSessionStore.layer({ takeOver: true, patience })),
     Layer.merge(SqlArtifactStore.layer),
@@ -61,7 +64,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
     Effect.mapError(failureOf)
   )
   const artifacts = Context.get(stores, ArtifactStore)
-  const sessions = SessionArtifacts.removing(Context.get(stores, SessionStore), artifacts)
+  const sessions = SessionPlace.withArtifacts(Context.get(stores, SessionStore), artifacts)
   const cwd = path.resolve(settings.cwd)
   const runs = <R>(agents: Layer.Layer<Agents, never, R>) =>
     DurableRuns.layer({ cwd }).pipe(
@@ -118,8 +121,41 @@ const socketOf = Effect.fnUntraced(function* ({ clusterHost: host, clusterPort }
     const detail = `Others reach a worker by its address, and ${host} is none: give the address of this machine in the private network.`
     return yield* new UsageError({ detail })
   }
-  return yield* WorkerSocket.listen(
-    host,
-    Option.getOrUndefined(Option.filter(clusterPort, (port) => port !== 0))
-  )
+  return yield* listenAt(host, Option.getOrUndefined(Option.filter(clusterPort, (port) => port !== 0)))
 })
+
+// ───────────────────────── The socket of a worker
+
+/** The first port that is tried. It is below those that systems give to outgoing connections. */
+const first = 4112
+const last = first + 99
+
+/** A socket that listens. */
+interface Bound {
+  readonly host: string
+  readonly port: number
+  readonly server: SocketServer["Service"]
+}
+
+/** Listens at the port, else at the first that is free. Processes that start at once get a port each. */
+export const listenAt = (
+  host: string,
+  port: number | undefined
+): Effect.Effect<Bound, UsageError | SocketServerError, Scope.Scope> => {
+  const at = (port: number) =>
+    Effect.map(NodeSocketServer.make({ host, port, noDelay: true }), (server) => ({ host, port, server }))
+  const from = (port: number): Effect.Effect<Bound, UsageError | SocketServerError, Scope.Scope> =>
+    Effect.catchIf(at(port), isTaken, () =>
+      port < last
+        ? from(port + 1)
+        : Effect.fail(new UsageError({ detail: `No port from ${first} to ${last} of ${host} is free.` }))
+    )
+  return port === undefined ? from(first) : at(port)
+}
+
+const isTaken = ({ reason: { cause } }: SocketServerError): boolean =>
+  typeof cause === "object" && cause !== null && "code" in cause && cause.code === "EADDRINUSE"
+
+/** The cluster for a worker with the socket. */
+const workerAt = ({ server, ...options }: Bound & Cluster.Options) =>
+  Layer.provide(Cluster.worker(options), [NodeCluster.layerSockets, Layer.succeed(SocketServer, server)])

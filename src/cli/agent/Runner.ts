@@ -18,7 +18,7 @@ import { InvalidContinuation } from "../../internal/continuation.ts"
 import type { Provider } from "../../Provider.ts"
 import type { SessionError } from "../../Session.ts"
 import * as AgentSetup from "./AgentSetup.ts"
-import * as Approval from "../terminal/Approval.ts"
+import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -29,14 +29,13 @@ import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
 import type { Pasted } from "../terminal/Pasted.ts"
 import * as Pause from "../terminal/Pause.ts"
-import * as ResultOutput from "../terminal/ResultOutput.ts"
 import * as RunSummary from "../terminal/RunSummary.ts"
 import { Screen } from "../terminal/Screen.ts"
 import * as SessionChoice from "./SessionChoice.ts"
 import * as SessionPlace from "./SessionPlace.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Signals from "../Signals.ts"
-import * as Telemetry from "./Telemetry.ts"
+import * as TelemetryExport from "./TelemetryExport.ts"
 import * as TextOutput from "../terminal/TextOutput.ts"
 import * as CallLines from "../terminal/CallLines.ts"
 
@@ -64,11 +63,11 @@ export const run = Effect.fnUntraced(
     if (yield* leave) yield* complain("What you typed during the run was dropped.")
     const code = yield* conclude(plan, played)
     if (plan.settings.outputFormat !== "json") return code
-    yield* Screen.use(({ out }) => Effect.flatMap(ResultOutput.line(played, code), out))
+    yield* Screen.use(({ out }) => Effect.flatMap(JsonOutput.resultLine(played, code), out))
     return code
   },
   (effect, { choice }) =>
-    Effect.provide(effect, [choice.provider, ListPrices.layer, Telemetry.layer(process.env)])
+    Effect.provide(effect, [choice.provider, ListPrices.layer, TelemetryExport.layer(process.env)])
 )
 
 /** The exit code, once the outcome is reported and the answer is written. */
@@ -80,7 +79,7 @@ const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outc
   }
   const { settings } = plan
   const policy = yield* AgentSetup.policyOf(plan, Effect.void)
-  const advise = (refused: ReadonlyArray<Outcome.Call>) => Approval.advice(policy, refused)
+  const advise = (refused: ReadonlyArray<Outcome.Call>) => ApprovalPrompt.advice(policy, refused)
   const { code, lines = [], remark } = Outcome.verdict(outcome, { commands: plan.commands, advise })
   const refused = RunSummary.refused(outcome, advise(outcome.refused))
   const remarks = [
@@ -214,7 +213,8 @@ const shower = Effect.fnUntraced(function* (plan: Plan) {
     : TextOutput.make(screen, {
         answering: answeringOf(plan),
         fallbacks: settings.fallbackModel.map(({ name }) => name),
-        asks: (yield* AgentSetup.policyOf(plan, Effect.void)).asked === "terminal" ? Approval.mayAsk : none
+        asks:
+          (yield* AgentSetup.policyOf(plan, Effect.void)).asked === "terminal" ? ApprovalPrompt.mayAsk : none
       })
   const note = ModelNotes.make(screen, Option.isSome(settings.maxCost))
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""

@@ -6,7 +6,7 @@ import * as Path from "effect/Path"
 import type { ArtifactStore } from "../../artifacts/ArtifactStore.ts"
 import * as Agents from "../../runs/Agents.ts"
 import * as AgentSetup from "./AgentSetup.ts"
-import * as Approval from "../terminal/Approval.ts"
+import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -14,10 +14,10 @@ import * as ListPrices from "./ListPrices.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import { Screen } from "../terminal/Screen.ts"
 import type { Settings } from "../settings/Settings.ts"
-import * as Telemetry from "./Telemetry.ts"
+import * as TelemetryExport from "./TelemetryExport.ts"
 import type { Environment } from "./Vendors.ts"
 
-interface Served extends Required<Pick<Approval.Policy, "unknown">> {
+interface Served extends Required<Pick<ApprovalPrompt.Policy, "unknown">> {
   /** The models that sessions may name, as `provider/id` or `provider/*`. Default, if it is empty: those of the server's providers. */
   readonly sessionModel: ReadonlyArray<string>
   /** The file with the tokens of the server. */
@@ -41,13 +41,13 @@ export const make = Effect.fnUntraced(function* (
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
   const project = yield* load(settings, env)
   if (Option.isSome(settings.mcpConfig)) {
-    const { servers } = yield* Effect.promise(() => import("./Mcp.ts"))
+    const { servers } = yield* Effect.promise(() => import("./McpServers.ts"))
     yield* servers(settings)
   }
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
-  const policy = { ...Approval.ofClient(settings, root, asked), unknown }
+  const policy = { ...ApprovalPrompt.ofClient(settings, root, asked), unknown }
   const allowed = sessionModel.length > 0 ? sessionModel : own([choice.model, ...fallbacks(settings)])
   const named = Effect.fnUntraced(function* (model: string) {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(function* (
         services
       )
     })
-  ).pipe(Layer.provide([ListPrices.layer, Telemetry.layer(env)]))
+  ).pipe(Layer.provide([ListPrices.layer, TelemetryExport.layer(env)]))
   return { choice, layer }
 })
 

@@ -5,14 +5,16 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
 import { ArtifactStore } from "../../artifacts/ArtifactStore.ts"
 import * as FileArtifactStore from "../../artifacts/FileArtifactStore.ts"
-import * as JsonlSessionStore from "../../sessions/JsonlSessionStore.ts"
-import * as SessionHome from "../../sessions/SessionHome.ts"
-import * as SessionStore from "../../sessions/SessionStore.ts"
 import * as JsonlRunLogStore from "../../runs/JsonlRunLogStore.ts"
 import type { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
-import * as SessionArtifacts from "./SessionArtifacts.ts"
+import * as JsonlSessionStore from "../../sessions/JsonlSessionStore.ts"
+import * as SessionEntry from "../../sessions/SessionEntry.ts"
+import * as SessionHome from "../../sessions/SessionHome.ts"
+import * as SessionStore from "../../sessions/SessionStore.ts"
+import type { Service } from "../../sessions/SessionStore.ts"
 import type { Settings } from "../settings/Settings.ts"
 import type { StoreAddress } from "./StoreAddress.ts"
 
@@ -43,7 +45,7 @@ export const at = Effect.fnUntraced(function* (place: Place) {
   const address = Option.getOrUndefined(place.store)
   const stores = yield* address === undefined ? inHome : open(address)
   const logs = stores.logs ?? JsonlRunLogStore.layer({ directory: yield* folderOfLogs(cwd, address) })
-  const store = SessionArtifacts.removing(stores.store, stores.artifacts)
+  const store = withArtifacts(stores.store, stores.artifacts)
   const sessions: Sessions = { ...stores, store, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
   return sessions
 })
@@ -91,3 +93,40 @@ export const remarkOn = (
   const lines = damage.length === 1 ? "1 line is" : `${damage.length} lines are`
   return `Session ${sessionId} is damaged: ${lines} left out. Line ${first.line}: ${first.detail}`
 }
+
+// ───────────────────────── Artifacts
+
+/** A store whose sessions take their artifacts with them, but for those that another session names, such as a fork. */
+export const withArtifacts = (store: Service, artifacts: ArtifactStore["Service"]): Service => {
+  const remove = Effect.fnUntraced(function* (id: string) {
+    const hit = yield* Stream.runHead(store.search(id))
+    if (Option.isNone(hit)) yield* artifacts.remove(id)
+  })
+  return {
+    ...store,
+    delete: Effect.fnUntraced(function* (sessionId) {
+      const owned = yield* artifactsOf(store, artifacts, sessionId)
+      yield* store.delete(sessionId)
+      // The session is gone. An artifact that stays behind harms no other one.
+      yield* Effect.forEach(owned, (id) => Effect.ignore(remove(id), { log: "Warn" }), { discard: true })
+    })
+  }
+}
+
+/** The ids of the artifacts that the runs of a session have stored. */
+const artifactsOf = Effect.fnUntraced(function* (
+  store: Service,
+  artifacts: ArtifactStore["Service"],
+  sessionId: string
+) {
+  const { entries } = yield* store.read(sessionId)
+  const text = JSON.stringify(entries.map(SessionEntry.toJson))
+  const runs = new Set(Array.from(text.matchAll(/"runId":"([^"]+)"/g), ([, runId]) => runId))
+  const ids = [...new Set(text.match(/\bartifact_[\w-]+/g))]
+  return yield* Effect.filter(ids, (id) =>
+    Effect.orElseSucceed(
+      Effect.map(artifacts.get(id), ({ runId }) => runs.has(runId)),
+      () => false
+    )
+  )
+})

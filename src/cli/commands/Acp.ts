@@ -14,7 +14,7 @@ import * as RunLogStore from "../../runs/RunLogStore.ts"
 import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
-import * as Approval from "../terminal/Approval.ts"
+import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
 import * as CommandSandbox from "../agent/CommandSandbox.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
@@ -26,7 +26,7 @@ import { Screen } from "../terminal/Screen.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Flags } from "../settings/SettingTable.ts"
-import * as Telemetry from "../agent/Telemetry.ts"
+import * as TelemetryExport from "../agent/TelemetryExport.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Serves the editor until it closes stdin, and returns the exit code. */
@@ -42,7 +42,7 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
     mcp: { http: true },
     prepare: yield* preparing(sessions),
     scopeOf: (name, params) => {
-      const { key, words } = Approval.scopeOf(name, params)
+      const { key, words } = ApprovalPrompt.scopeOf(name, params)
       return { key, words: words.replace(/^for /, "") }
     }
   }
@@ -86,7 +86,7 @@ const runsOf = Effect.fnUntraced(function* (
       if (remark !== undefined) yield* say([remark])
       const project = yield* Project.load(own, env)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
-      const agent = yield* AgentSetup.make(plan, { session, artifacts }, Approval.ofClient(own, cwd))
+      const agent = yield* AgentSetup.make(plan, { session, artifacts }, ApprovalPrompt.ofClient(own, cwd))
       if (mcpServers.length > 0 && !settings.noMcp) {
         const { join } = yield* Effect.promise(() => import("./EditorServers.ts"))
         yield* join(agent.tools, mcpServers)
@@ -98,7 +98,7 @@ const runsOf = Effect.fnUntraced(function* (
   // A log in memory can be written and read.
   return Layer.orDie(LiveRuns.layer()).pipe(
     Layer.provide(agents),
-    Layer.provide([choice.provider, ListPrices.layer, Telemetry.layer(env)]),
+    Layer.provide([choice.provider, ListPrices.layer, TelemetryExport.layer(env)]),
     Layer.provide([sessions, RunLogStore.layerMemory])
   )
 })

@@ -12,7 +12,7 @@ import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Pasted from "../terminal/Pasted.ts"
-import * as Question from "../terminal/Question.ts"
+import * as QuestionPrompt from "../terminal/QuestionPrompt.ts"
 import { Screen } from "../terminal/Screen.ts"
 import * as SessionId from "../agent/SessionId.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
@@ -140,7 +140,7 @@ const answer = Effect.fnUntraced(function* (
     turn?.approvals.some(isOpen) === true ? " An approval waits: give --yes or --no." : ""
   )
   const title = `The question ${JSON.stringify(Inert.line(request.question, 80))}`
-  const read = Question.given(text, request.schema)
+  const read = QuestionPrompt.given(text, request.schema)
   if (Result.isFailure(read))
     return yield* new UsageError({
       detail: `--answer does not match the schema of the question: ${read.failure}`

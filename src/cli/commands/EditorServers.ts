@@ -6,7 +6,7 @@ import * as McpClient from "../../mcp/McpClient.ts"
 import * as McpTools from "../../mcp/McpTools.ts"
 import type { ToolRegistry } from "../../ToolRegistry.ts"
 import { UsageError } from "../ExitCode.ts"
-import { noticing } from "../agent/Mcp.ts"
+import { noticing } from "../agent/McpServers.ts"
 
 type Server = Given["mcpServers"][number]
 

@@ -12,7 +12,7 @@ import * as AgentMcpServer from "../../mcp/AgentMcpServer.ts"
 import * as ToolRegistry from "../../ToolRegistry.ts"
 import * as Tools from "../../tools/Tools.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
-import * as Approval from "../terminal/Approval.ts"
+import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
 import * as CommandSandbox from "../agent/CommandSandbox.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -23,7 +23,7 @@ import { Screen } from "../terminal/Screen.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Flags } from "../settings/SettingTable.ts"
-import * as Telemetry from "../agent/Telemetry.ts"
+import * as TelemetryExport from "../agent/TelemetryExport.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Serves the client until it closes stdin, and returns the exit code. */
@@ -40,7 +40,9 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
   ])
   const project = yield* Project.load(settings, env)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
-  const services = yield* Layer.build(Layer.mergeAll(choice.provider, ListPrices.layer, Telemetry.layer(env)))
+  const services = yield* Layer.build(
+    Layer.mergeAll(choice.provider, ListPrices.layer, TelemetryExport.layer(env))
+  )
   yield* Effect.provideContext(serve(plan, version), services)
   return ExitCode.answered
 }, Effect.scoped)
@@ -56,7 +58,7 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
   const { settings } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
   // A client has no person who answers.
-  const policy = { ...Approval.ofClient(settings, root, "deny"), asked: "deny", advises: true } as const
+  const policy = { ...ApprovalPrompt.ofClient(settings, root, "deny"), asked: "deny", advises: true } as const
   const servers = yield* connections(plan)
   const registry = yield* ToolRegistry.make(...toolsOf(plan, root))
   yield* servers(registry)
@@ -70,7 +72,7 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
   const served = AgentMcpServer.layerStdio({ name: "effect-agent", version, agent: { make } }).pipe(
     Layer.provide([
       Layer.succeed(ToolRegistry.ToolRegistry, registry),
-      Layer.succeed(CoreApproval.Approval, yield* Approval.make(policy)),
+      Layer.succeed(CoreApproval.Approval, yield* ApprovalPrompt.make(policy)),
       Layer.effect(Stdio.Stdio, Effect.map(Stdio.Stdio, telling(Deferred.succeed(stdin, undefined))))
     ])
   )
@@ -95,7 +97,7 @@ const toolsOf = ({ project, settings, shell }: AgentSetup.Plan, root: string) =>
 /** Connects to the servers of `--mcp-config` once, and adds their tools to each registry that it is given. */
 const connections = Effect.fnUntraced(function* ({ choice, settings }: AgentSetup.Plan) {
   if (Option.isNone(settings.mcpConfig) || settings.noMcp) return () => Effect.void
-  const { connect, joinAll } = yield* Effect.promise(() => import("../agent/Mcp.ts"))
+  const { connect, joinAll } = yield* Effect.promise(() => import("../agent/McpServers.ts"))
   const connected = yield* connect(settings, choice.model)
   return (registry: ToolRegistry.ToolRegistry["Service"]) => joinAll(registry, connected)
 })

@@ -16,9 +16,7 @@ import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Listener from "../agent/Listener.ts"
 import { Screen } from "../terminal/Screen.ts"
-import * as ServerHeap from "../agent/ServerHeap.ts"
 import * as ServedAgents from "../agent/ServedAgents.ts"
-import * as ServeFailure from "../agent/ServeFailure.ts"
 import type { Line } from "./ServerCommands.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
@@ -29,7 +27,7 @@ import type { Environment } from "../agent/Vendors.ts"
 /** Serves until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
   function* (line: Line, env: Environment) {
-    yield* ServerHeap.keepLow
+    yield* Listener.keepLow
     const { remarks, settings, sources } = yield* Settings.read(line, env)
     const server = yield* Settings.ofServer(line, sources)
     if (server.alone !== undefined)
@@ -69,8 +67,8 @@ export const run = Effect.fnUntraced(
   },
   Effect.scoped,
   // So that stderr has the log of requests.
-  ServeFailure.logged,
-  Effect.catchTags(ServeFailure.handlers)
+  Listener.logged,
+  Effect.catchTags(Listener.handlers)
 )
 
 /** Runs that end with the process. */

@@ -12,7 +12,6 @@ import * as Inert from "../terminal/Inert.ts"
 import * as Listener from "../agent/Listener.ts"
 import { Screen } from "../terminal/Screen.ts"
 import * as ServedAgents from "../agent/ServedAgents.ts"
-import * as ServeFailure from "../agent/ServeFailure.ts"
 import type { Line } from "./ServerCommands.ts"
 import * as Settings from "../settings/Settings.ts"
 import * as Signals from "../Signals.ts"
@@ -45,8 +44,8 @@ export const run = Effect.fnUntraced(
     return ExitCode.answered
   },
   Effect.scoped,
-  ServeFailure.logged,
-  Effect.catchTags(ServeFailure.handlers)
+  Listener.logged,
+  Effect.catchTags(Listener.handlers)
 )
 
 /** Serves the health of the worker, at an address that it succeeds with, and drains the runs when the scope closes. */

@@ -14,7 +14,7 @@ import type { PathFailure } from "../../tools/PathFailure.ts"
 import * as Replacement from "../../tools/Replacement.ts"
 import * as Root from "../../tools/Root.ts"
 import * as Inert from "./Inert.ts"
-import type { Paint } from "./Paint.ts"
+import type { Paint } from "./Screen.ts"
 
 /** A preview of a call. */
 export interface Preview {

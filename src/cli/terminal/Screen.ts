@@ -1,8 +1,7 @@
 /** The output streams of the program: answers and events go to stdout, everything else to stderr. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { Paint } from "./Paint.ts"
-import * as Painting from "./Paint.ts"
+import { styleText } from "node:util"
 
 export class Screen extends Context.Service<
   Screen,
@@ -34,7 +33,7 @@ export const make = (options: {
   return Screen.of({
     out: write(process.stdout),
     err: write(process.stderr),
-    paint: Painting.make(Painting.wanted({ isTerminal, flag: options.color, env: options.env })),
+    paint: paintOf(wantsColours({ isTerminal, flag: options.color, env: options.env })),
     isInteractive: isTerminal && process.stdin.isTTY === true,
     // A terminal of unknown height reports 0.
     rows: () => process.stderr.rows || 24,
@@ -51,3 +50,34 @@ const write =
       : Effect.callback((resume) => {
           stream.write(text, () => resume(Effect.void))
         })
+
+// ───────────────────────── Colours
+
+export interface Paint {
+  readonly dim: (text: string) => string
+  readonly red: (text: string) => string
+  readonly green: (text: string) => string
+  readonly bold: (text: string) => string
+}
+
+/**
+ * Whether to use colours: on a terminal, unless `--no-color`, `NO_COLOR` or `TERM=dumb` is set. `FORCE_COLOR`
+ * wins over the last two and the terminal (https://no-color.org, https://force-color.org).
+ */
+export const wantsColours = (options: {
+  readonly isTerminal: boolean
+  readonly flag: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+}): boolean => {
+  const { env, flag, isTerminal } = options
+  if (!flag) return false
+  const forced = env["FORCE_COLOR"] ?? ""
+  if (forced !== "") return forced !== "0" && forced !== "false"
+  return isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb"
+}
+
+export const paintOf = (colours: boolean): Paint => {
+  const style = (format: keyof Paint) => (text: string) =>
+    colours ? styleText(format, text, { validateStream: false }) : text
+  return { dim: style("dim"), red: style("red"), green: style("green"), bold: style("bold") }
+}

@@ -2,32 +2,36 @@
  * An open session: the functions of `RemoteAgent` over the API.
  */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { partial } from "../../AgentEvent.ts"
+import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
+import { partial, type AgentEvent } from "../../AgentEvent.ts"
+import { Message } from "../../Message.ts"
+import type { RunResult } from "../../Run.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
 import { InvalidContinuation } from "../../internal/continuation.ts"
+import { NotPaused } from "../../internal/errors.ts"
 import { eventsOnly } from "../../internal/eventsOnly.ts"
-import { Message } from "../../Message.ts"
-import { type Refused, UnexpectedResponse } from "../ClientError.ts"
-import { control, isGoing, list } from "./Control.ts"
-import { Following, type Next, type Opened } from "./Following.ts"
-import type { Link } from "./Link.ts"
+import { type Refused, UnexpectedResponse, NoRun, type CannotBegin, type RunError } from "../ClientError.ts"
+import type { CannotAnswer, RemoteAgent, ToRun, PromptOptions, RemoteRun } from "../RemoteAgent.ts"
+import { Following, type Next, type Opened, SessionView, states } from "./SessionFollowing.ts"
 import * as LinkOf from "./Link.ts"
-import * as Prompting from "./Prompting.ts"
-import type { CannotAnswer, RemoteAgent } from "../RemoteAgent.ts"
-import * as SessionView from "./SessionView.ts"
+import type { Link } from "./Link.ts"
+import * as RunEvents from "./RunEvents.ts"
+import { RunRecord } from "./RunRecord.ts"
 
 /** Opens a session until the scope closes. */
 export const open = Effect.fnUntraced(function* (
   link: Link,
   sessionId: string
 ): Effect.fn.Return<RemoteAgent, Refused | Problem.SessionNotFound, Scope.Scope> {
-  const view = new SessionView.SessionView(yield* SessionView.states)
+  const view = new SessionView(yield* states)
   const following = new Following(link, view, yield* Queue.unbounded<Next>())
   const opened: Opened = { link, sessionId, following, scope: yield* Effect.scope }
   yield* refresh(opened)
@@ -41,10 +45,10 @@ const agentOf = (opened: Opened): RemoteAgent => {
   const { view } = following
   return {
     sessionId,
-    prompt: (input, options) => Prompting.prompt(opened, input, options),
-    stream: (input, options) => Prompting.stream(opened, input, options),
-    streamEvents: (input, options) => eventsOnly(Prompting.stream(opened, input, options)),
-    start: (input, options) => Prompting.start(opened, input, options),
+    prompt: (input, options) => prompt(opened, input, options),
+    stream: (input, options) => stream(opened, input, options),
+    streamEvents: (input, options) => eventsOnly(stream(opened, input, options)),
+    start: (input, options) => start(opened, input, options),
     continue: continued(opened),
     ...control(opened),
     ...requests(opened),
@@ -131,3 +135,209 @@ const runOf = (opened: Opened, requestId: string) =>
       )
     })
   })
+
+// ───────────────────────── Control
+
+/** The runs of the session, oldest first. */
+const list = ({ link, sessionId }: Opened) =>
+  Effect.map(LinkOf.repeated(link, link.api.runs.list({ params: { sessionId } })), ({ items }) => items)
+
+const isGoing = ({ status }: Payload.Run): boolean =>
+  status === "queued" || status === "running" || status === "paused"
+
+type Control = Pick<RemoteAgent, "steer" | "followUp" | "pause" | "resume" | "cancel">
+
+/** The functions that reach the run of the session. */
+const control = (opened: Opened): Control => {
+  const { link } = opened
+  const { pause, cancel } = link.api.control
+  const ask = (request: typeof pause | typeof cancel, reason: string | undefined) =>
+    toRun(
+      opened,
+      (runId) =>
+        LinkOf.once((once) =>
+          LinkOf.repeated(link, request({ params: { runId }, payload: because(reason), ...once }))
+        ),
+      Effect.void
+    )
+  return {
+    ...messages(opened),
+    pause: (reason) => ask(pause, reason),
+    cancel: (reason) => ask(cancel, reason),
+    resume: (reason) => resume(opened, reason)
+  }
+}
+
+const because = (reason: string | undefined) => (reason === undefined ? {} : { reason })
+
+const messages = (opened: Opened): Pick<Control, "steer" | "followUp"> => {
+  const { link, sessionId } = opened
+  const { steer, followUp } = link.api.control
+  const noRun = Effect.suspend(() => Effect.fail(new NoRun({ sessionId })))
+  const send = (request: typeof steer | typeof followUp, payload: Payload.Steer) =>
+    toRun(
+      opened,
+      (runId) => LinkOf.once((once) => LinkOf.called(request({ params: { runId }, payload, ...once }))),
+      noRun
+    )
+  return {
+    steer: (message, options) => send(steer, { message, ...options }),
+    followUp: (message) => send(followUp, { message })
+  }
+}
+
+const resume = (opened: Opened, reason: string | undefined) => {
+  const notPaused = Effect.suspend(() => Effect.fail(new NotPaused()))
+  const { resume } = opened.link.api.control
+  return Effect.catchTag(
+    toRun(
+      opened,
+      (runId) =>
+        LinkOf.once((once) =>
+          LinkOf.called(resume({ params: { runId }, payload: because(reason), ...once }))
+        ),
+      notPaused
+    ),
+    "RunNotReady",
+    () => notPaused
+  )
+}
+
+/** Sends to the run of the session: to the one that is followed, and if that is over, to the one that the server has. */
+const toRun = <E>(
+  opened: Opened,
+  send: (runId: string) => Effect.Effect<void, ToRun>,
+  without: Effect.Effect<void, E>
+): Effect.Effect<void, ToRun | E> =>
+  Effect.suspend(() => {
+    const { current } = opened.following
+    const found = Effect.flatMap(list(opened), (runs): Effect.Effect<void, ToRun | E> => {
+      const going = runs.find(isGoing)
+      return going === undefined ? without : send(going.runId)
+    })
+    return current === undefined ? found : Effect.catchTag(send(current), "RunOver", () => found)
+  })
+
+// ───────────────────────── Prompts
+
+/** The longest wait for the end of a run after its prompt was interrupted. */
+const patience = "5 seconds"
+
+const bodyOf = (prompt: Payload.Prompt, given: PromptOptions): Payload.StartRun => {
+  const options = Struct.omit(given, ["cancelOnInterrupt", "key", "replaces", "when"])
+  return {
+    prompt,
+    ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...(given.when === undefined ? {} : { when: given.when }),
+    ...(given.replaces === undefined ? {} : { replaces: given.replaces })
+  }
+}
+
+const begin = Effect.fnUntraced(function* (
+  { link, sessionId }: Opened,
+  input: Payload.Prompt,
+  options: PromptOptions
+): Effect.fn.Return<Payload.Started | Payload.Joined, CannotBegin> {
+  const key = options.key ?? (yield* LinkOf.makeKey)
+  const payload = bodyOf(input, options)
+  const headers = { "idempotency-key": key }
+  return yield* LinkOf.repeated(link, link.api.runs.start({ params: { sessionId }, headers, payload }))
+})
+
+const cancel = ({ link }: Opened, runId: string, reason?: string) => {
+  const payload = reason === undefined ? {} : { reason }
+  const request = LinkOf.once((once) =>
+    LinkOf.repeated(link, link.api.control.cancel({ params: { runId }, payload, ...once }))
+  )
+  return Effect.catchTags(request, {
+    RunOver: () => Effect.void,
+    RunNotReady: () => Effect.void
+  })
+}
+
+/** Cancels what a prompt began when it is interrupted, also one whose response is still to come. */
+const cancelling = (
+  opened: Opened,
+  begun: Fiber.Fiber<Payload.Started | Payload.Joined, CannotBegin>,
+  { cancelOnInterrupt = true, replaces }: PromptOptions
+): Effect.Effect<void> => {
+  const stop = Effect.gen(function* () {
+    const { runId, status } = yield* Fiber.join(begun)
+    if (status === "joined") return
+    yield* cancel(opened, runId, "interrupted")
+    opened.following.follow(runId, replaces)
+    yield* opened.following.outcome(runId)
+  })
+  return cancelOnInterrupt ? Effect.ignore(Effect.timeout(Effect.interruptible(stop), patience)) : Effect.void
+}
+
+/** Begins a run and uses it. An interruption of the use cancels the run. */
+const using = <A, E>(
+  opened: Opened,
+  input: Payload.Prompt,
+  options: PromptOptions,
+  use: (runId: string) => Effect.Effect<A, E>
+): Effect.Effect<A, E | CannotBegin> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const begun = yield* Effect.forkIn(Effect.interruptible(begin(opened, input, options)), opened.scope)
+      const used = Effect.flatMap(Fiber.join(begun), ({ runId }) => {
+        opened.following.follow(runId, options.replaces)
+        return use(runId)
+      })
+      return yield* Effect.onInterrupt(restore(used), () => cancelling(opened, begun, options))
+    })
+  )
+
+const prompt = (
+  opened: Opened,
+  input: Payload.Prompt,
+  options: PromptOptions = {}
+): Effect.Effect<RunResult, RunError | CannotBegin> =>
+  using(opened, input, options, (runId) => opened.following.outcome(runId))
+
+const start = (
+  opened: Opened,
+  input: Payload.Prompt,
+  options: PromptOptions = {}
+): Effect.Effect<RemoteRun, CannotBegin> =>
+  Effect.map(begin(opened, input, options), ({ runId, status }) => {
+    opened.following.follow(runId, options.replaces)
+    return {
+      runId,
+      status,
+      result: opened.following.outcome(runId),
+      cancel: (reason) => cancel(opened, runId, reason)
+    }
+  })
+
+const stream = (
+  opened: Opened,
+  input: Payload.Prompt,
+  options: PromptOptions = {}
+): Stream.Stream<AgentEvent, RunError | CannotBegin> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      let isOver = false
+      const begun = yield* Effect.forkIn(begin(opened, input, options), opened.scope)
+      yield* Effect.addFinalizer(() => (isOver ? Effect.void : cancelling(opened, begun, options)))
+      const { runId } = yield* Effect.onError(Fiber.join(begun), () =>
+        Effect.sync(() => {
+          isOver = begun.pollUnsafe() !== undefined
+        })
+      )
+      opened.following.follow(runId, options.replaces)
+      const record = new RunRecord(runId)
+      const events = Stream.map(RunEvents.watch(opened.link, runId), ({ event }) => {
+        record.add(event)
+        return event
+      })
+      const ended = Effect.andThen(
+        Effect.sync(() => {
+          isOver = true
+        }),
+        record.outcome
+      )
+      return Stream.concat(events, Stream.drain(Stream.fromEffect(ended)))
+    })
+  )

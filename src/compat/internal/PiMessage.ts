@@ -9,6 +9,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { ToolOutput } from "../../AgentEvent.ts"
 import type * as Message from "../../Message.ts"
+import type * as ModelEvent from "../../ModelEvent.ts"
 import * as Usage from "../../Usage.ts"
 
 /**
@@ -336,3 +337,78 @@ const usageOf = ({ cacheRead, cacheWrite, cost, input, output, reasoning, total 
 
 const stopReasonOf = (reason: Message.StopReason): AssistantMessage["stopReason"] =>
   reason === "contentFilter" || reason === "refusal" ? "error" : reason
+
+// ───────────────────────── Updates
+
+interface Block {
+  readonly contentIndex: number
+  readonly partial: AssistantMessage
+}
+
+interface Delta extends Block {
+  readonly delta: string
+}
+
+interface End extends Block {
+  readonly content: string
+}
+
+/**
+ * A delta of an answer.
+ *
+ * pi's `start`, `done` and `error` are `message_start` and `message_end`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AssistantMessageEvent =
+  | (Block & { readonly type: "text_start" })
+  | (Delta & { readonly type: "text_delta" })
+  | (End & { readonly type: "text_end" })
+  | (Block & { readonly type: "thinking_start" })
+  | (Delta & { readonly type: "thinking_delta" })
+  | (End & { readonly type: "thinking_end" })
+  | (Block & { readonly type: "toolcall_start" })
+  | (Delta & { readonly type: "toolcall_delta" })
+  | (Block & { readonly type: "toolcall_end"; readonly toolCall: ToolCall })
+
+/** Converts a delta, `undefined` if it belongs to no block. */
+export const updates = (
+  delta: ModelEvent.ModelEvent,
+  open: ModelEvent.Reply,
+  partial: AssistantMessage
+): AssistantMessageEvent | undefined => {
+  if (!("contentIndex" in delta)) return undefined
+  const { contentIndex } = delta
+  const made = open.content[contentIndex]
+  const content = made?.type === "text" || made?.type === "thinking" ? made.text : ""
+  switch (delta._tag) {
+    case "TextStart":
+      return { type: "text_start", contentIndex, partial }
+    case "TextDelta":
+      return { type: "text_delta", contentIndex, delta: delta.delta, partial }
+    case "TextEnd":
+      return { type: "text_end", contentIndex, content, partial }
+    case "ThinkingStart":
+      return { type: "thinking_start", contentIndex, partial }
+    case "ThinkingDelta":
+      return { type: "thinking_delta", contentIndex, delta: delta.delta, partial }
+    case "ThinkingEnd":
+      return { type: "thinking_end", contentIndex, content, partial }
+    case "ToolCallStart":
+      return { type: "toolcall_start", contentIndex, partial }
+    case "ToolCallDelta":
+      return { type: "toolcall_delta", contentIndex, delta: delta.delta, partial }
+    case "ToolCallEnd": {
+      const toolCall = made === undefined ? undefined : block(made)
+      return toolCall?.type === "toolCall"
+        ? { type: "toolcall_end", contentIndex, toolCall, partial }
+        : undefined
+    }
+    case "HostedToolStart":
+    case "HostedToolEnd":
+    case "Source":
+    case "Media":
+      return undefined
+  }
+}

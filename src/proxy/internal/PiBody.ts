@@ -8,7 +8,8 @@ import * as Schema from "effect/Schema"
 import type * as Message from "../../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import { ThinkingLevel } from "../../RunOptions.ts"
-import * as PiSignature from "./PiSignature.ts"
+import * as Usage from "../../Usage.ts"
+import * as Json from "../../internal/json.ts"
 
 const optional = Schema.optionalKey
 
@@ -207,18 +208,74 @@ const ownerOf = (blocks: ReadonlyArray<Block>): string | undefined => {
 const toBlock = (block: PiAssistant["content"][number]): Block => {
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text, ...PiSignature.opaque(block.textSignature) }
+      return { type: "text", text: block.text, ...opaque(block.textSignature) }
     case "thinking":
       return {
         type: "thinking",
         text: block.thinking,
         ...(block.redacted === undefined ? {} : { redacted: block.redacted }),
-        ...PiSignature.opaque(block.thinkingSignature)
+        ...opaque(block.thinkingSignature)
       }
     case "toolCall": {
       const { arguments: params, id, name, thoughtSignature } = block
       const rawArguments = JSON.stringify(params)
-      return { type: "toolCall", id, name, rawArguments, params, ...PiSignature.opaque(thoughtSignature) }
+      return { type: "toolCall", id, name, rawArguments, params, ...opaque(thoughtSignature) }
     }
   }
+}
+
+export const write = (opaque: Schema.Json): string =>
+  typeof opaque === "string" && Json.parse(opaque) === undefined ? opaque : JSON.stringify(opaque)
+
+const read = (signature: string): Schema.Json => Json.parse(signature) ?? signature
+
+/** The member `opaque` of a block, absent without a signature. */
+export const opaque = (signature: string | undefined): { readonly opaque?: Schema.Json } =>
+  signature === undefined || signature === "" ? {} : { opaque: read(signature) }
+
+// ───────────────────────── Usage
+
+const optionalUsage = Schema.optionalKey
+
+export const PiUsage = Schema.Struct({
+  input: Schema.Finite,
+  output: Schema.Finite,
+  cacheRead: Schema.Finite,
+  cacheWrite: Schema.Finite,
+  cacheWrite1h: optionalUsage(Schema.Finite),
+  reasoning: optionalUsage(Schema.Finite),
+  totalTokens: Schema.Finite,
+  cost: optionalUsage(Schema.Struct({ total: Schema.Finite }))
+})
+type PiUsage = typeof PiUsage.Type
+
+export const writeUsage = (usage: Usage.Usage = Usage.zero): object => {
+  const { cacheRead, cacheWrite, cacheWriteLong, cost, input, output, reasoning, total } = Usage.sane(usage)
+  return {
+    input: Math.max(0, input - cacheRead - cacheWrite),
+    output,
+    cacheRead,
+    cacheWrite,
+    cacheWrite1h: cacheWriteLong,
+    reasoning,
+    totalTokens: total,
+    // Only the sum is known, because vendors report one cost.
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: cost ?? 0 }
+  }
+}
+
+/** `undefined` if there are no tokens. A cost of 0 is an unknown one. */
+export const readUsage = (usage: PiUsage): Usage.Usage | undefined => {
+  const { cacheRead, cacheWrite, cacheWrite1h, cost, output, reasoning, totalTokens } = usage
+  if (totalTokens === 0 && output === 0) return undefined
+  return Usage.sane({
+    input: usage.input + cacheRead + cacheWrite,
+    output,
+    cacheRead,
+    cacheWrite,
+    total: totalTokens,
+    ...(cacheWrite1h === undefined ? {} : { cacheWriteLong: cacheWrite1h }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(cost === undefined || cost.total === 0 ? {} : { cost: cost.total })
+  })
 }

@@ -6,11 +6,13 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ModelEvent } from "../../ModelEvent.ts"
 import { ProviderError } from "../../ProviderError.ts"
-import * as Secrets from "./CassetteSecrets.ts"
+import * as VendorKeys from "../../http/VendorKeys.ts"
 import { TaggedError } from "../../internal/errors.ts"
+import { isObject } from "../../internal/json.ts"
 
 /** The events of an answer in the arrays in which they came, and its failure. */
 export const Answer = Schema.Struct({
@@ -50,7 +52,7 @@ export interface Files {
 /** Opens a folder, whose files are written without the secrets that `redact` replaces. */
 export const files = (
   directory: string,
-  redact: Secrets.Redact
+  redact: Redact
 ): Effect.Effect<Files, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
@@ -120,17 +122,108 @@ const json = Schema.toCodecJson(Recording)
 const decode = Schema.decodeEffect(Schema.fromJsonString(json))
 const toJson = Schema.encodeEffect(json)
 
-const encode = (recording: Recording, redact: Secrets.Redact): Effect.Effect<string, Schema.SchemaError> =>
+const encode = (recording: Recording, redact: Redact): Effect.Effect<string, Schema.SchemaError> =>
   toJson({
     ...recording,
     answers: recording.answers.map((answer) => ({
       ...answer,
-      events: Secrets.inDeltas(answer.events, redact)
+      events: inDeltas(answer.events, redact)
     }))
-  }).pipe(Effect.map((encoded) => `${JSON.stringify(Secrets.inJson(encoded, redact), undefined, 2)}\n`))
+  }).pipe(Effect.map((encoded) => `${JSON.stringify(inJson(encoded, redact), undefined, 2)}\n`))
 
 const failed = (path: string, error: PlatformError | Schema.SchemaError): CassetteFailed =>
   new CassetteFailed({
     path,
     detail: error._tag === "SchemaError" ? `is not a recording: ${error.message}` : error.message
   })
+
+// ───────────────────────── Secrets
+
+/** Replaces the secrets in a text. */
+type Redact = (text: string) => string
+
+/** Removes these values, and texts that look like the key of a known vendor. */
+export const make = (secrets: ReadonlyArray<Redacted.Redacted>): Redact => {
+  const values = secrets
+    .map(Redacted.value)
+    .filter((value) => value !== "")
+    .sort((a, b) => b.length - a.length)
+  return (text) =>
+    VendorKeys.cutOut(values.reduce((rest, value) => rest.replaceAll(value, VendorKeys.redacted), text))
+}
+
+/** Removes the secrets from every text of a value. */
+const inJson = (json: Schema.Json, redact: Redact): Schema.Json => {
+  if (typeof json === "string") return redact(json)
+  if (Array.isArray(json)) return json.map((item) => inJson(item, redact))
+  if (!isObject(json)) return json
+  return mapValues(json, (value) => inJson(value, redact))
+}
+
+/** Removes the secrets from a request: from every text, and vendor options with the name of a secret. */
+export const inRequest = (request: Schema.Json, redact: Redact): Schema.Json => {
+  const plain = inJson(request, redact)
+  if (!isObject(plain) || !isObject(plain["options"])) return plain
+  const { hostedTools, vendor } = plain["options"]
+  return {
+    ...plain,
+    options: {
+      ...plain["options"],
+      ...(hostedTools === undefined ? {} : { hostedTools: unnamed(hostedTools) }),
+      ...(vendor === undefined ? {} : { vendor: unnamed(vendor) })
+    }
+  }
+}
+
+/**
+ * Removes the secrets from deltas. A secret may be split over several: the first delta of its block then gets the whole text.
+ */
+const inDeltas = (
+  batches: ReadonlyArray<ReadonlyArray<ModelEvent>>,
+  redact: Redact
+): ReadonlyArray<ReadonlyArray<ModelEvent>> => {
+  const texts = new Map<string, string>()
+  const parts = partsOf(batches)
+  for (const { block, event } of parts.flat()) {
+    if ("delta" in event) texts.set(block, (texts.get(block) ?? "") + event.delta)
+  }
+  const clean = new Map(
+    [...texts].flatMap(([block, text]) => (redact(text) === text ? [] : [[block, redact(text)] as const]))
+  )
+  if (clean.size === 0) return batches
+  return parts.map((batch) =>
+    batch.map(({ block, event }) => {
+      const delta = clean.get(block)
+      if (!("delta" in event) || delta === undefined) return event
+      clean.set(block, "")
+      return { ...event, delta }
+    })
+  )
+}
+
+/** Each event with the name of its block. The numbers of blocks start again after `Retracted`. */
+const partsOf = (batches: ReadonlyArray<ReadonlyArray<ModelEvent>>) => {
+  let answer = 0
+  return batches.map((batch) =>
+    batch.map((event) => {
+      if (event._tag === "Retracted") answer++
+      return { event, block: "contentIndex" in event ? `${answer} ${event.contentIndex}` : "" }
+    })
+  )
+}
+
+const secretName = /auth|key|token|secret|cookie|password/i
+
+const unnamed = (json: Schema.Json): Schema.Json => {
+  if (Array.isArray(json)) return json.map(unnamed)
+  if (!isObject(json)) return json
+  return mapValues(json, (value, name) =>
+    typeof value === "string" && secretName.test(name) ? VendorKeys.redacted : unnamed(value)
+  )
+}
+
+const mapValues = (
+  json: Schema.JsonObject,
+  f: (value: Schema.Json, name: string) => Schema.Json
+): Schema.JsonObject =>
+  Object.fromEntries(Object.entries(json).map(([name, value]) => [name, f(value, name)]))

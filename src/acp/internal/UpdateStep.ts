@@ -1,0 +1,214 @@
+/** One event of a run as updates of a session. */
+import type { SessionUpdate } from "@agentclientprotocol/sdk"
+import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
+import * as Streamed from "../../ui/Streamed.ts"
+import * as Message from "../../Message.ts"
+import type * as ModelEvent from "../../ModelEvent.ts"
+import * as CallUpdates from "./CallUpdates.ts"
+import * as AcpContent from "./AcpContent.ts"
+import * as UpdateState from "./UpdateState.ts"
+
+type UpdateState = UpdateState.State
+type Step = UpdateState.Step
+
+export const step = (state: UpdateState, event: AgentEvent): Step => {
+  switch (event._tag) {
+    case "ToolExecutionStart":
+      return CallUpdates.started(state, UpdateState.keyOf(event), event)
+    case "ToolInvoked":
+      return [
+        state,
+        [CallUpdates.progressed(state, event, { status: "in_progress", rawInput: event.params })]
+      ]
+    case "ToolExecutionProgress":
+      return [
+        state,
+        [CallUpdates.progressed(state, event, CallUpdates.contentOf(state, event, event.partial))]
+      ]
+    case "ToolExecutionEnd":
+      return CallUpdates.ended(state, event)
+    default:
+      // The words of a run inside are no part of the conversation: its last answer is the result of its call.
+      return event.path === undefined ? ofRun(state, event) : [state, []]
+  }
+}
+
+const ofRun = (state: UpdateState, event: AgentEvent): Step => {
+  switch (event._tag) {
+    case "RunStart": {
+      const prompts = event.continued ? [] : event.prompts.map(({ id }) => id)
+      return [{ ...state, prompts: new Set(prompts), lastStop: undefined }, []]
+    }
+    case "MessageStart": {
+      if (event.role !== "assistant") return [state, []]
+      return [{ ...state, answer: { messageId: event.messageId, streamed: Streamed.nothing } }, []]
+    }
+    case "MessageDelta":
+      return appended(state, event.messageId, event.delta)
+    case "MessageRetracted":
+      return retracted(state, event.messageId)
+    case "MessageEnd":
+      return messageEnded(state, event.message)
+    case "TurnEnd":
+      return [{ ...state, lastStop: event.stopReason }, []]
+    case "Compaction":
+      return compaction(state, event)
+    default:
+      return [state, notice(state, event)]
+  }
+}
+
+const appended = (state: UpdateState, messageId: string, delta: ModelEvent.ModelEvent): Step => {
+  const { answer } = state
+  // The deltas before it are gone: the message comes whole.
+  if (answer?.messageId !== messageId) return [state, []]
+  const streamed = Streamed.append(answer.streamed, delta)
+  const next = { ...state, answer: { messageId, streamed } }
+  return said(next, UpdateState.messageIdOf(state, messageId), delta, streamed)
+}
+
+const said = (
+  state: UpdateState,
+  messageId: string,
+  delta: ModelEvent.ModelEvent,
+  { reply }: Streamed.Streamed
+): Step => {
+  switch (delta._tag) {
+    case "TextDelta":
+      return [state, textChunk("agent_message_chunk", messageId, delta.delta)]
+    case "ThinkingDelta":
+      return [state, textChunk("agent_thought_chunk", messageId, delta.delta)]
+    case "Source":
+    case "Media": {
+      const content = AcpContent.of(delta._tag === "Source" ? delta.source : delta.media)
+      return [state, content.map((block) => AcpContent.chunk("agent_message_chunk", messageId, block))]
+    }
+    case "HostedToolEnd": {
+      const block = reply.content[delta.contentIndex]
+      return block?.type === "hostedTool" ? CallUpdates.hosted(state, block) : [state, []]
+    }
+    default:
+      return [state, []]
+  }
+}
+
+const textChunk = (
+  kind: "agent_message_chunk" | "agent_thought_chunk",
+  messageId: string,
+  text: string
+): ReadonlyArray<SessionUpdate> =>
+  text === "" ? [] : [AcpContent.chunk(kind, messageId, { type: "text", text })]
+
+const retracted = (state: UpdateState, messageId: string): Step => {
+  const { answer } = state
+  if (answer?.messageId !== messageId || answer.streamed.reply.content.length === 0)
+    return [{ ...state, answer: undefined }, []]
+  return [
+    UpdateState.withVoid(state, messageId),
+    noticeOf(
+      state,
+      "warning",
+      "The answer broke off. The text before this is void, and the answer begins again."
+    )
+  ]
+}
+
+const messageEnded = (state: UpdateState, message: Message.Message): Step => {
+  switch (message.role) {
+    case "user":
+      return state.prompts.has(message.id) ? [state, []] : [state, userChunks(message)]
+    case "assistant":
+      return answered(state, message)
+    default:
+      return [state, []]
+  }
+}
+
+/** What a person wrote. The client has the ends of background calls as updates of the calls. */
+const userChunks = ({ backgroundEnds, content, id }: Message.User): ReadonlyArray<SessionUpdate> =>
+  (backgroundEnds === undefined ? content : [])
+    .flatMap(AcpContent.of)
+    .map((block) => AcpContent.chunk("user_message_chunk", id, block))
+
+/** The part of a message that the client does not have, or the whole message under another id if it contradicts what the client has. */
+const answered = (state: UpdateState, message: Message.Assistant): Step => {
+  const streamed = state.answer?.messageId === message.id ? state.answer.streamed : Streamed.nothing
+  const rest = Streamed.rest(streamed, message)
+  const start: UpdateState =
+    rest === undefined
+      ? UpdateState.withVoid(state, message.id)
+      : { ...state, answer: { messageId: message.id, streamed } }
+  const deltas = rest ?? Streamed.rest(Streamed.nothing, message) ?? []
+  const begun: UpdateState =
+    rest === undefined ? { ...start, answer: { messageId: message.id, streamed: Streamed.nothing } } : start
+  const [after, updates] = deltas.reduce<Step>(
+    ([state, updates], delta) => {
+      const [next, more] = appended(state, message.id, delta)
+      return [next, [...updates, ...more]]
+    },
+    [begun, []]
+  )
+  return [{ ...after, answer: undefined }, updates]
+}
+
+const compaction = (state: UpdateState, event: OfTag<"Compaction">): Step => {
+  const { error, runId, seq, status } = event
+  if (state.options.compaction !== true) return [state, []]
+  const compactionId = state.compactionId ?? `${runId}:${seq}`
+  const words = { start: "in_progress", end: "completed", failed: "failed" } as const
+  const update: SessionUpdate = {
+    sessionUpdate: "compaction_update",
+    compactionId,
+    status: words[status],
+    ...(error === undefined ? {} : { error: error.message })
+  }
+  return [{ ...state, compactionId: status === "start" ? compactionId : undefined }, [update]]
+}
+
+const notice = (state: UpdateState, event: AgentEvent): ReadonlyArray<SessionUpdate> => {
+  switch (event._tag) {
+    case "ModelCallRetry":
+    case "RunRetry": {
+      const next = `Attempt ${event.attempt + 1} follows in ${Math.ceil(event.delayMs / 1000)} seconds.`
+      return noticeOf(state, "warning", event.error.message, next)
+    }
+    case "HandedOff":
+      return noticeOf(state, "info", `The conversation continues with the agent ${event.to}.`)
+    case "LimitReached":
+      return noticeOf(state, "warning", `The run reached its limit ${event.limit}: ${event.max}.`)
+    default:
+      return []
+  }
+}
+
+const noticeOf = (
+  { options }: UpdateState,
+  severity: "info" | "warning",
+  title: string,
+  description?: string
+): ReadonlyArray<SessionUpdate> =>
+  options.notices === true
+    ? [{ sessionUpdate: "notice", severity, title, ...(description === undefined ? {} : { description }) }]
+    : []
+
+/** The updates of a message of a conversation that the client has not seen. */
+export const replayed = (before: UpdateState, message: Message.Message): Step => {
+  switch (message.role) {
+    case "user":
+      return [before, userChunks(message)]
+    case "assistant": {
+      const [state, updates] = answered(before, message)
+      return Message.toolCalls(message).reduce<Step>(
+        ([state, updates], { id, name, params = {} }) => {
+          const [next, more] = CallUpdates.started(state, id, { toolName: name, params })
+          return [next, [...updates, ...more]]
+        },
+        [state, updates]
+      )
+    }
+    case "toolResult":
+      return CallUpdates.replayed(before, message)
+    default:
+      return [before, []]
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * Approvals of tool calls, and questions of the model: tools that change something run if a person approves the call, or if the command
+ * line permits them.
+ */
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
+import * as Semaphore from "effect/Semaphore"
+import type * as Approval from "../../Approval.ts"
+import * as CommandRules from "../../tools/CommandRules.ts"
+import * as Tools from "../../tools/Tools.ts"
+import * as Inert from "./Inert.ts"
+import { Keyboard } from "./Keyboard.ts"
+import type { Call } from "../agent/Outcome.ts"
+import * as Pasted from "./Pasted.ts"
+import type { Pause } from "./Pause.ts"
+import * as Preview from "./Preview.ts"
+import * as QuestionPrompt from "./QuestionPrompt.ts"
+import { Screen } from "./Screen.ts"
+import type { Settings } from "../settings/Settings.ts"
+import * as Values from "../settings/Values.ts"
+
+export interface Policy {
+  /** Tools and commands that run without an approval. */
+  readonly allow: Values.Named
+  /** Tools and commands that never run. Wins over `allow` and `yes`. */
+  readonly deny: Values.Named
+  /** Whether every tool runs without an approval. */
+  readonly yes: boolean
+  /**
+   * The way to ask a person. With `"deny"` calls that need an approval are refused, because a run must not wait for an answer that
+   * cannot come.
+   */
+  readonly asked: "terminal" | Approval.Asked
+  /** The way to decide about a call that was running when its process died: by the model, or by a person. Default `"model"`. */
+  readonly unknown?: Approval.Unknown
+  /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
+  readonly isAsked: boolean
+  /** Whether the reason of a refused call says which flag permits it. Default `false`. */
+  readonly advises?: boolean
+  /** The folder at which relative paths start. */
+  readonly root: string
+  /** Completes when the events before a call are on the screen, so that the question comes last. */
+  readonly shown: (toolCallId: string) => Effect.Effect<void>
+  /** Holds events back while a question is on the screen. */
+  readonly during: Pause["during"]
+}
+
+/** The part of a policy that settings determine. `asked` is the way to ask where the settings do not defer. */
+export const ofSettings = (
+  { allow, approve, deny, yes }: Settings,
+  asked: Policy["asked"]
+): Omit<Policy, "during" | "root" | "shown"> => ({
+  allow,
+  deny,
+  yes: yes || Option.contains(approve, "allow"),
+  asked: Option.contains(approve, "defer") ? "defer" : asked,
+  isAsked: !Option.contains(approve, "deny")
+})
+
+/** The policy of a program whose person is not at its terminal: a client answers. */
+export const ofClient = (settings: Settings, root: string, asked: Policy["asked"] = "wait"): Policy => ({
+  ...ofSettings(settings, asked),
+  root,
+  shown: () => Effect.void,
+  during: (effect) => effect
+})
+
+/** The advice on how to permit refused calls in the next run: a plain command by itself, else the tool. */
+export const advice = (
+  { asked, deny, isAsked }: Pick<Policy, "asked" | "deny" | "isAsked">,
+  refused: ReadonlyArray<Call>
+): string => {
+  const rules = refused.filter(({ toolName }) => !deny.tools.has(toolName)).map(ruleFor)
+  if (rules.length === 0) return "--deny forbids it."
+  return asked === "terminal" && isAsked
+    ? ""
+    : `To let it run give ${[...new Set(rules)].join(" ")}, or --yes for every tool.`
+}
+
+const ruleFor = ({ params, toolName }: Call): string => {
+  const rule = `shell(${commandIn(toolName, params) ?? ""})`
+  const isPlain = Option.exists(Values.named(rule), ({ commands }) => commands.length === 1)
+  return `--allow ${isPlain ? Pasted.quoted(rule) : toolName}`
+}
+
+// Every other tool may change something.
+const readOnly: ReadonlySet<string> = new Set([
+  ...Tools.names.filter((name) => !Tools.changing.has(name)),
+  "skill",
+  "ask_user",
+  "read_artifact",
+  "tool_search"
+])
+
+/** Whether a person may decide about the calls of a tool. */
+export const mayAsk = (toolName: string): boolean => !readOnly.has(toolName)
+
+/**
+ * Makes the policy of a run. The answer "always" permits this command, or changes of this path by this tool, for the lifetime of the
+ * policy.
+ */
+export const make = Effect.fnUntraced(function* (policy: Policy) {
+  const always = new Set<string>()
+  const made: Approval.Policy = {
+    decide: ({ params, tool, toolName }) =>
+      Effect.sync(() => {
+        const { decision, reason } = verdictOn(policy, toolName, params, tool.effect === "pure")
+        if (decision === "allow" || (decision === "ask" && always.has(scopeOf(toolName, params).key)))
+          return { decision: "allow" }
+        if (decision === "deny") return { decision, reason }
+        return policy.asked === "deny" || !policy.isAsked
+          ? { decision: "deny", reason: unasked(policy, toolName, reason) }
+          : { decision: "ask", reason }
+      }),
+    asked: policy.asked === "terminal" ? yield* personAt(policy, always) : policy.asked,
+    ...(policy.unknown === undefined ? {} : { unknown: policy.unknown })
+  }
+  return made
+})
+
+const unasked = (policy: Policy, toolName: string, reason: string): string => {
+  const text = `it needs approval, as ${reason}, and the program cannot ask for it`
+  return policy.advises === true ? `${text}. ${advice(policy, [{ toolName, params: undefined }])}` : text
+}
+
+/** The person at the terminal, who gets one question after the other. */
+const personAt = Effect.fnUntraced(function* ({ during, root, shown }: Policy, always: Set<string>) {
+  const context = yield* Effect.context<FileSystem.FileSystem | Keyboard | Path.Path | Screen>()
+  const alone = Semaphore.makeUnsafe(1).withPermit
+  const approve = Effect.fnUntraced(function* ({ params, toolCallId, toolName }: Approval.Request) {
+    const scope = scopeOf(toolName, params)
+    yield* shown(toolCallId)
+    const answer = always.has(scope.key)
+      ? "always"
+      : yield* during(answerTo(yield* Preview.of(toolName, params, root), scope))
+    if (answer === "always") always.add(scope.key)
+    return answer === "no" ? refused : approved
+  })
+  const person: Approval.Person = {
+    approve: (request) => Effect.provideContext(alone(approve(request)), context),
+    answer: (question) =>
+      Effect.provideContext(
+        alone(Effect.andThen(shown(question.toolCallId), during(QuestionPrompt.answerTo(question)))),
+        context
+      )
+  }
+  return person
+})
+
+const approved: Approval.Answer = { decision: "approve", by: "user" }
+const refused: Approval.Answer = { decision: "reject", reason: "the user answered no", by: "user" }
+
+const verdictOn = (
+  { allow, deny, yes }: Policy,
+  name: string,
+  params: unknown,
+  isPure: boolean
+): CommandRules.Verdict => {
+  if (deny.tools.has(name)) return { decision: "deny", reason: "--deny forbids it" }
+  const isAllowed = yes || allow.tools.has(name)
+  const command = commandIn(name, params)
+  const areRules = deny.commands.length > 0 || (!isAllowed && allow.commands.length > 0)
+  // The rule without words covers every command.
+  if (command !== undefined && areRules)
+    return CommandRules.judge({ allow: isAllowed ? [[]] : allow.commands, deny: deny.commands }, command)
+  return isAllowed || isPure || readOnly.has(name)
+    ? { decision: "allow", reason: "it is allowed" }
+    : { decision: "ask", reason: "no option allows it" }
+}
+
+/** The calls that the answer "always" permits. */
+interface Scope {
+  /** Equal for calls that one answer permits. */
+  readonly key: string
+  /** The text in the question. */
+  readonly words: string
+}
+
+/** `shell`: the exact command. `write` and `edit`: the tool and the exact path. Other tools: all params. */
+export const scopeOf = (name: string, params: unknown): Scope => {
+  const scope = (words: string, of: unknown): Scope => ({ key: JSON.stringify([name, of]), words })
+  const command = commandIn(name, params)
+  if (command !== undefined) return scope("for this command", command)
+  const path = name === "write" || name === "edit" ? textIn(params, "path") : undefined
+  return path === undefined
+    ? scope(`for ${Inert.name(name)} with these params`, { params })
+    : scope(`${name} this path`, path)
+}
+
+const commandIn = (name: string, params: unknown): string | undefined =>
+  name === "shell" ? textIn(params, "command") : undefined
+
+const textIn = (params: unknown, name: string): string | undefined =>
+  Predicate.hasProperty(params, name) && typeof params[name] === "string" ? params[name] : undefined
+
+/**
+ * Shows the preview of a call and waits for the answer. Every answer except yes, always and view means no, and
+ * so does the end of input.
+ */
+const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope) {
+  const { err, paint } = yield* Screen
+  const keyboard = yield* Keyboard
+  const lines = Preview.brief(preview, paint).map((line) => `  ${line}`)
+  yield* err([paint.bold(preview.title), ...lines, ""].join("\n"))
+  const view = Preview.isCut(preview) ? ", [v]iew all" : ""
+  while (true) {
+    // Input from before the question is no answer to it.
+    yield* keyboard.forget
+    yield* err(`Allow this? [y]es, [N]o, [a]lways ${scope.words}${view}: `)
+    const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
+    if (typed === undefined) yield* err("\n")
+    const answer = meaningOf(typed?.trim().toLowerCase() ?? "")
+    if (answer === "help") yield* err(paint.dim(helpOn(scope)))
+    else if (answer === "view") yield* showAll(preview)
+    else return answer
+  }
+})
+
+/** Shows all lines, one screen at a time. */
+const showAll = Effect.fnUntraced(function* (preview: Preview.Preview) {
+  const { err, paint, rows } = yield* Screen
+  const keyboard = yield* Keyboard
+  yield* err(`${paint.bold(preview.title)}\n`)
+  const lines = Preview.whole(preview, paint)
+  // The last line of the screen holds the question.
+  const page = Math.max(rows() - 1, 1)
+  for (let from = 0; from < lines.length; from += page) {
+    const shown = lines.slice(from, from + page).map((line) => `  ${line}\n`)
+    yield* err(shown.join(""))
+    const left = lines.length - from - page
+    if (left <= 0) return
+    yield* keyboard.forget
+    yield* err(
+      `${left} more ${left === 1 ? "line" : "lines"}. [Enter] shows more, [q] returns to the question: `
+    )
+    const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
+    if (typed === undefined || typed.trim() !== "") return
+  }
+})
+
+const helpOn = ({ words }: Scope): string =>
+  [
+    "  y  run the call this time",
+    "  n  do not run it, as for each other answer; the model reads that you refused",
+    `  a  run it, and ask no more ${words} until the program ends`,
+    "  v  show all of the call, if a part is hidden"
+  ]
+    .map((line) => `${line}\n`)
+    .join("")
+
+type Meaning = "yes" | "no" | "always" | "view" | "help"
+
+const answers: ReadonlyMap<string, Meaning> = new Map([
+  ["y", "yes"],
+  ["yes", "yes"],
+  ["a", "always"],
+  ["always", "always"],
+  ["v", "view"],
+  ["view", "view"],
+  ["?", "help"],
+  ["h", "help"],
+  ["help", "help"]
+])
+
+const meaningOf = (word: string): Meaning => answers.get(word) ?? "no"
