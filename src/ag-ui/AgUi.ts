@@ -41,24 +41,20 @@
  *
  * @since 0.2.0
  */
-import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Asking from "../ui/Asking.ts"
-import * as FailureText from "../internal/failureText.ts"
+import * as Translation from "../ui/Translation.ts"
 import * as Message from "../Message.ts"
-import * as AgUiConversation from "./internal/AgUiConversation.ts"
 import * as AgUiAnswer from "./internal/AgUiAnswer.ts"
 import type { AgUiMessage, Event } from "./internal/AgUiEvent.ts"
-import * as Request from "./internal/RunRequest.ts"
-import { initial as start, type Input, type State } from "./internal/AgUiState.ts"
+import { initial as start, type Input, type State, snapshotOf } from "./internal/AgUiState.ts"
 import { step as next } from "./internal/AgUiStep.ts"
 
 export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome, Tag } from "./internal/AgUiEvent.ts"
-export type { Reply } from "./internal/RunRequest.ts"
 export type { Asking, OpenRun } from "../ui/Asking.ts"
 export type { Streamed } from "../ui/Streamed.ts"
 export type { Input, Producer, State } from "./internal/AgUiState.ts"
@@ -224,7 +220,7 @@ export const resume = (state: State, input: Input): readonly [State, ReadonlyArr
  */
 export const snapshot = (state: State): Event => ({
   type: "MESSAGES_SNAPSHOT",
-  messages: AgUiConversation.snapshot(state, [])
+  messages: snapshotOf(state, [])
 })
 
 /**
@@ -289,26 +285,11 @@ export const messages = (transcript: ReadonlyArray<Message.Message>): ReadonlyAr
 export const project =
   (input: Input) =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, never, R> =>
-    Stream.suspend(() => {
-      let state = initial(input)
-      return self.pipe(
-        Stream.map((event) => {
-          const [next, events] = step(state, event)
-          state = next
-          return events
-        }),
-        Stream.flattenIterable,
-        Stream.catchCause((cause) =>
-          state.hasEnded ? Stream.empty : Stream.succeed<Event>({ type: "RUN_ERROR", message: textOf(cause) })
-        )
-      )
-    })
-
-const textOf = <E>(cause: Cause.Cause<E>): string =>
-  Option.match(Cause.findErrorOption(cause), {
-    onNone: () => "The run failed",
-    onSome: FailureText.of
-  })
+    Translation.project({
+      initial: () => initial(input),
+      step,
+      failed: (message): Event => ({ type: "RUN_ERROR", message })
+    })(self)
 
 /**
  * Converts events of AG-UI to the text of server-sent events.
@@ -326,11 +307,8 @@ const textOf = <E>(cause: Cause.Cause<E>): string =>
  * @since 0.2.0
  * @category encoding
  */
-export const encode = <E, R>(self: Stream.Stream<Event, E, R>): Stream.Stream<string, E, R> =>
-  Stream.mapArray(
-    self,
-    (events) => [events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")] as const
-  )
+export const encode: <E, R>(self: Stream.Stream<Event, E, R>) => Stream.Stream<string, E, R> =
+  Translation.encode
 
 /**
  * Makes a response of the events of a run, for a server of Effect.
@@ -393,6 +371,15 @@ export const webResponse = <E>(events: Stream.Stream<AgentEvent, E>, input: Inpu
 const bytes = <E>(events: Stream.Stream<AgentEvent, E>, input: Input) =>
   events.pipe(project(input), encode, Stream.encodeText)
 
+const AnyMessage = Schema.StructWithRest(Schema.Struct({ id: Schema.String, role: Schema.String }), [
+  Schema.Record(Schema.String, Schema.Json)
+])
+const Resume = Schema.Struct({
+  interruptId: Schema.String,
+  status: Schema.Literals(["resolved", "cancelled"]),
+  payload: Schema.optional(Schema.Json)
+})
+
 /**
  * Schema of the body that a client posts.
  *
@@ -403,8 +390,24 @@ const bytes = <E>(events: Stream.Stream<AgentEvent, E>, input: Input) =>
  * @since 0.2.0
  * @category schemas
  */
-export const RunAgentInput = Request.RunAgentInput
-export type RunAgentInput = Request.RunAgentInput
+export const RunAgentInput = Schema.Struct({
+  /** The id of the conversation. */
+  threadId: Schema.String,
+  /** The id that the client gives the run. */
+  runId: Schema.String,
+  /** The history of the client, the new messages last. */
+  messages: Schema.Array(AnyMessage).check(
+    Schema.makeFilter((messages) => {
+      const unread = messages.find((message) => message.role === "user" && Option.isNone(contentOf(message)))
+      return unread === undefined
+        ? undefined
+        : `Message ${JSON.stringify(unread.id)} has content that AG-UI does not describe, or no http or https address`
+    })
+  ),
+  /** The answers of a person to interrupts. Default none. */
+  resume: Schema.optional(Schema.NullOr(Schema.Array(Resume)))
+})
+export interface RunAgentInput extends Schema.Schema.Type<typeof RunAgentInput> {}
 
 /**
  * Returns the messages of the user at the end of a request, under the ids of the client.
@@ -431,8 +434,20 @@ export type RunAgentInput = Request.RunAgentInput
  * @since 0.2.0
  * @category decoding
  */
-export const prompt: (input: RunAgentInput, timestamp?: number) => ReadonlyArray<Message.User> =
-  Request.prompt
+export const prompt = ({ messages }: RunAgentInput, timestamp = Date.now()): ReadonlyArray<Message.User> => {
+  const last = messages.findLastIndex(({ role }) => role !== "user")
+  return messages.slice(last + 1).flatMap((message) =>
+    Option.match(contentOf(message), {
+      onNone: () => [],
+      onSome: (content) => [
+        {
+          ...Message.user(typeof content === "string" ? content : content.map(blockOf), timestamp),
+          id: message.id
+        }
+      ]
+    })
+  )
+}
 
 /**
  * Returns the answers of a person in a request.
@@ -455,7 +470,20 @@ export const prompt: (input: RunAgentInput, timestamp?: number) => ReadonlyArray
  * @since 0.2.0
  * @category decoding
  */
-export const replies: (input: RunAgentInput) => ReadonlyArray<Request.Reply> = Request.replies
+export const replies = ({ resume }: RunAgentInput): ReadonlyArray<Reply> =>
+  (resume ?? []).map(({ interruptId: id, payload, status }): Reply => {
+    if (status === "cancelled") return { id, isCancelled: true, decision: { decision: "reject" } }
+    const decision = Option.match(decodeDecision(payload), {
+      onNone: () => ({}),
+      onSome: ({ approved, reason }) => ({
+        decision: {
+          decision: approved ? ("approve" as const) : ("reject" as const),
+          ...(reason === undefined || reason === null ? {} : { reason })
+        }
+      })
+    })
+    return { id, isCancelled: false, ...decision, ...(payload === undefined ? {} : { answer: payload }) }
+  })
 
 /**
  * Returns the whole messages of the agent in the messages of a client, as `AgentEvent.fold` gives them.
@@ -488,3 +516,61 @@ export const messagesOf = (
   )
 
 const decodeMessage = Schema.decodeUnknownOption(Schema.toCodecJson(Message.Message))
+
+// ───────────────────────── Requests
+
+const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\//))
+const Source = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("data"), value: Schema.String, mimeType: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("url"), value: HttpUrl, mimeType: Schema.optional(Schema.String) }),
+  Schema.Struct({ type: Schema.Literal("file"), value: Schema.String })
+])
+const Part = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literals(["image", "audio", "video", "document"]), source: Source })
+])
+const Content = Schema.Union([Schema.String, Schema.Array(Part)])
+const decodeContent = Schema.decodeUnknownOption(Content)
+
+const contentOf = (message: { readonly [key: string]: Schema.Json }) => decodeContent(message["content"])
+
+const blockOf = (part: typeof Part.Type): Message.User["content"][number] => {
+  if (part.type === "text") return Message.text(part.text)
+  const { source, type } = part
+  switch (source.type) {
+    case "data": {
+      const inline = { data: source.value, mediaType: source.mimeType }
+      return type === "image" ? { type, source: inline } : { type: "file", source: inline }
+    }
+    case "url": {
+      const { mimeType, value: url } = source
+      if (type === "image") return { type, source: { url } }
+      return { type: "file", source: { url, ...(mimeType === undefined ? {} : { mediaType: mimeType }) } }
+    }
+    case "file":
+      return { type: "file", source: { fileId: source.value } }
+  }
+}
+
+const Decision = Schema.Struct({
+  approved: Schema.Boolean,
+  reason: Schema.optional(Schema.NullOr(Schema.String))
+})
+const decodeDecision = Schema.decodeUnknownOption(Decision)
+
+/**
+ * The answer of a person to an interrupt.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Reply {
+  /** The id of the approval or of the question. */
+  readonly id: string
+  /** Whether the person gave no answer. */
+  readonly isCancelled: boolean
+  /** The decision about a tool call, absent if the payload is none. A cancelled one rejects. */
+  readonly decision?: { readonly decision: "approve" | "reject"; readonly reason?: string }
+  /** The answer to a question. Default none. */
+  readonly answer?: Schema.Json
+}

@@ -41,7 +41,6 @@
  *
  * @since 0.2.0
  */
-import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -49,8 +48,8 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Message from "../Message.ts"
 import type { Any, Tool } from "../Tool.ts"
-import * as FailureText from "../internal/failureText.ts"
 import * as Asking from "../ui/Asking.ts"
+import * as Translation from "../ui/Translation.ts"
 import * as Request from "./internal/ChatRequest.ts"
 import type { Chunk, Metadata } from "./internal/UiChunk.ts"
 import { initial as start, type Options, partId, type State } from "./internal/ChatState.ts"
@@ -227,26 +226,11 @@ export const pause = (messageMetadata: Metadata = {}): ReadonlyArray<Chunk> => [
 export const project =
   (options?: Options) =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Chunk, never, R> =>
-    Stream.suspend(() => {
-      let state = initial(options)
-      return self.pipe(
-        Stream.map((event) => {
-          const [next, chunks] = step(state, event)
-          state = next
-          return chunks
-        }),
-        Stream.flattenIterable,
-        Stream.catchCause((cause) =>
-          state.hasEnded ? Stream.empty : Stream.succeed<Chunk>({ type: "error", errorText: textOf(cause) })
-        )
-      )
-    })
-
-const textOf = <E>(cause: Cause.Cause<E>): string =>
-  Option.match(Cause.findErrorOption(cause), {
-    onNone: () => "The run failed",
-    onSome: FailureText.of
-  })
+    Translation.project({
+      initial: () => initial(options),
+      step,
+      failed: (message): Chunk => ({ type: "error", errorText: message })
+    })(self)
 
 /**
  * Converts chunks to the text of server-sent events, with `[DONE]` at the end.
@@ -266,12 +250,7 @@ const textOf = <E>(cause: Cause.Cause<E>): string =>
  * @category encoding
  */
 export const encode = <E, R>(self: Stream.Stream<Chunk, E, R>): Stream.Stream<string, E, R> =>
-  self.pipe(
-    Stream.mapArray(
-      (chunks) => [chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")] as const
-    ),
-    Stream.concat(Stream.succeed("data: [DONE]\n\n"))
-  )
+  Stream.concat(Translation.encode(self), Stream.succeed("data: [DONE]\n\n"))
 
 /**
  * Makes a response of the events of a run, for a server of Effect.

@@ -19,7 +19,7 @@ import { companies } from "./agent/Vendors.ts"
 import type { Request as ConfigRequest } from "./commands/ConfigList.ts"
 import type { Request as ModelsRequest } from "./commands/ModelList.ts"
 import * as ServerCommands from "./commands/ServerCommands.ts"
-import { is, optionalText } from "./settings/PlainFlags.ts"
+import { plainFlag, plainText } from "./settings/Setting.ts"
 import * as ServerSettings from "./settings/ServerSettings.ts"
 import * as SettingTable from "./settings/SettingTable.ts"
 import type { PlaceFlags } from "./settings/Settings.ts"
@@ -93,7 +93,7 @@ const models = Command.make("models", {
     Flag.filterMap(Values.address, () => "an address such as http://127.0.0.1:8000/v1"),
     Flag.optional
   ),
-  json: is("json", "Write one model per line, as JSON")
+  json: plainFlag("json", "Write one model per line, as JSON")
 }).pipe(
   Command.withDescription(
     "Lists models, with window, largest answer, what they accept, thinking levels and prices"
@@ -105,13 +105,16 @@ const { json: _, ...others } = SettingTable.flags
 const config = Command.make("config", {
   ...others,
   ...ServerSettings.flags,
-  json: is("json", "Write one object, as JSON"),
-  trust: is("trust", "Let the configuration of this project, as it is now, widen what the agent may do"),
-  untrust: is("untrust", "Take that back")
+  json: plainFlag("json", "Write one object, as JSON"),
+  trust: plainFlag(
+    "trust",
+    "Let the configuration of this project, as it is now, widen what the agent may do"
+  ),
+  untrust: plainFlag("untrust", "Take that back")
 }).pipe(Command.withDescription("Shows the settings that apply, and where each value comes from"))
 
 const { cwd, sessionDir, store } = SettingTable.flags
-const place = { cwd, sessionDir, store, json: is("json", "Write JSON") }
+const place = { cwd, sessionDir, store, json: plainFlag("json", "Write JSON") }
 const id = Argument.String("id").pipe(Argument.withDescription("The id of the session, or its beginning"))
 
 const listSessions = Command.make("list", place).pipe(
@@ -136,16 +139,16 @@ const approve = Command.make("approve", {
     Argument.withDescription("The id of the approval or the question, if several wait"),
     Argument.optional
   ),
-  yes: is("yes", "Approve the call").pipe(Flag.withAlias("y")),
-  no: is("no", "Reject the call").pipe(Flag.withAlias("n")),
-  answer: optionalText(
+  yes: plainFlag("yes", "Approve the call").pipe(Flag.withAlias("y")),
+  no: plainFlag("no", "Reject the call").pipe(Flag.withAlias("n")),
+  answer: plainText(
     "answer",
     "JSON",
     "The answer to a question of the model: JSON, or a text without quotes"
   ),
-  hash: optionalText("hash", "HEX", "The hash of the params that you have seen: other params are refused"),
-  params: optionalText("params", "JSON", "Params in place of those of the call"),
-  reason: optionalText("reason", "TEXT", "The reason, which the model reads if you reject the call"),
+  hash: plainText("hash", "HEX", "The hash of the params that you have seen: other params are refused"),
+  params: plainText("params", "JSON", "Params in place of those of the call"),
+  reason: plainText("reason", "TEXT", "The reason, which the model reads if you reject the call"),
   cwd,
   sessionDir,
   store

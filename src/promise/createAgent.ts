@@ -33,8 +33,7 @@ import * as HookFunction from "./HookFunctions.ts"
 import type { HookFunctions, HookName } from "./HookFunctions.ts"
 import * as Listeners from "./Listeners.ts"
 import type { PromiseAgent, ListedHook, StartedPromiseRun } from "./PromiseAgent.ts"
-import { Caller, Held } from "./internal/Caller.ts"
-import * as Inspection from "./internal/Inspection.ts"
+import { Caller, Held, calledFrom, stackOfCaller } from "./internal/Caller.ts"
 
 type Tools = ReadonlyArray<Tool.Any>
 type Hooks = ReadonlyArray<Hook.Hook>
@@ -189,7 +188,7 @@ export function createAgent<
 export function createAgent(given: Opaque): PromiseAgent {
   const read = checked(given)
   if (Result.isFailure(read)) {
-    Inspection.calledFrom(read.failure, Inspection.caller())
+    calledFrom(read.failure, stackOfCaller())
     throw read.failure
   }
   const { compaction, messages, runOptions } = read.success
@@ -450,7 +449,7 @@ const state = (
 
 const invalidName = (fault: string): InvalidInput => {
   const error = new InvalidInput({ subject: "options", faults: [`on: ${fault}`] })
-  Inspection.calledFrom(error, Inspection.caller().slice(1))
+  calledFrom(error, stackOfCaller().slice(1))
   return error
 }
 

@@ -8,7 +8,6 @@ import * as JsonOutput from "../../src/cli/terminal/JsonOutput.ts"
 import * as Preview from "../../src/cli/terminal/Preview.ts"
 import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
 import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
-import * as CallLines from "../../src/cli/terminal/CallLines.ts"
 import { costOf } from "../tools/stretch.ts"
 
 const size = 256 * 1024
@@ -96,7 +95,7 @@ describe(
       ["Inert.line", (text) => one(() => Inert.line(text))],
       ["Inert.exact", (text) => one(() => Inert.exact(text))],
       ["Inert.name", (text) => one(() => Inert.name(text))],
-      ["CallLines.titleOf", (text) => one(() => CallLines.titleOf("shell", { command: text }))],
+      ["CallLines.titleOf", (text) => one(() => TextOutput.titleOf("shell", { command: text }))],
       ["Failure", (text) => one(() => Failure.explain(failure(text)))]
     ]
     it.live.each(ways)("in %s", ([, way]) =>

@@ -5,7 +5,6 @@ import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as ApprovalPrompt from "../../src/cli/terminal/ApprovalPrompt.ts"
 import * as Failure from "../../src/cli/Failure.ts"
 import * as Outcome from "../../src/cli/agent/Outcome.ts"
-import * as RunSummary from "../../src/cli/terminal/RunSummary.ts"
 import type { Refusal } from "../../src/ModelEvent.ts"
 
 const base = { runId: "r", seq: 1, timestamp: 0, turn: 1 }
@@ -59,23 +58,23 @@ const ended = (usage: Partial<Usage.Usage>): Outcome.Outcome => ({
 describe("the end of a run", () => {
   it("names tokens, cost and session, as far as there are some", () => {
     assert.strictEqual(
-      RunSummary.line(ended({ input: 12_345, output: 950, cost: 0.01234 }), "46f546c1-9e4e"),
+      Outcome.summary(ended({ input: 12_345, output: 950, cost: 0.01234 }), "46f546c1-9e4e"),
       "12.3k tokens read, 950 written · $0.0123 · session 46f546c1"
     )
-    assert.strictEqual(RunSummary.line(ended({}), undefined), undefined)
+    assert.strictEqual(Outcome.summary(ended({}), undefined), undefined)
   })
 
   it("says which bound the last call has passed", () => {
     const outcome = ended({ input: 900, output: 200, cost: 0.009 })
     const none = Option.none<number>()
     const bounds = { maxCost: Option.some(0.001), maxTokensTotal: Option.some(1_000) }
-    const remarks = RunSummary.passed(outcome, bounds)
+    const remarks = Outcome.passedBounds(outcome, bounds)
     assert.match(
       remarks.join(),
       /cost \$0\.0090, more than --max-cost: .*took 1100 tokens, more than --max-tokens-total/
     )
     assert.deepStrictEqual(
-      RunSummary.passed(outcome, { maxCost: none, maxTokensTotal: Option.some(1_100) }),
+      Outcome.passedBounds(outcome, { maxCost: none, maxTokensTotal: Option.some(1_100) }),
       []
     )
   })
@@ -89,7 +88,7 @@ describe("the end of a run", () => {
   ])("says how the refused call %j may run", (command, remark) => {
     const outcome = { ...Outcome.initial, refused: [{ toolName: "shell", params: { command } }] }
     const policy = { asked: "deny", isAsked: true, deny: { tools: new Set<string>(), commands: [] } } as const
-    assert.strictEqual(RunSummary.refused(outcome, ApprovalPrompt.advice(policy, outcome.refused)), remark)
+    assert.strictEqual(Outcome.refusedCalls(outcome, ApprovalPrompt.advice(policy, outcome.refused)), remark)
   })
 })
 

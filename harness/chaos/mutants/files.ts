@@ -221,7 +221,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F152",
     without: "the name of a tool is made inert",
-    file: "src/cli/terminal/CallLines.ts",
+    file: "src/cli/terminal/TextOutput.ts",
     from: "${Inert.line(toolName)}: ${summary}${time}`",
     to: "${toolName}: ${summary}${time}`",
     test: "test/faults/terminal.test.ts"

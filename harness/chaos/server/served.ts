@@ -10,7 +10,7 @@ import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
 import { HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import * as Listener from "../../../src/cli/agent/Listener.ts"
+import * as Serving from "../../../src/cli/agent/Serving.ts"
 import { Random } from "../Random.ts"
 import * as Gauge from "./Gauge.ts"
 import { Paced } from "./Paced.ts"
@@ -90,7 +90,7 @@ const main = ({ folder, inProcess, seed, ...answer }: Plan) => {
     inProcess === undefined
       ? Effect.orDie(serve(folder, paced))
       : Effect.orDie(readInProcess(inProcess, folder, paced))
-  return Effect.andThen(Listener.keepLow, Effect.asVoid(runs))
+  return Effect.andThen(Serving.keepLow, Effect.asVoid(runs))
 }
 
 process.once("message", (order: Order) => {

@@ -8,7 +8,6 @@ import type { Usage } from "../../Usage.ts"
 import { from } from "../../internal/callSet.ts"
 import * as Asking from "../../ui/Asking.ts"
 import * as Streamed from "../../ui/Streamed.ts"
-import { reasoningId } from "./AgUiConversation.ts"
 import type { Event, Interrupt, JsonObject } from "./AgUiEvent.ts"
 import {
   callIdOf,
@@ -17,7 +16,8 @@ import {
   type State,
   type Step,
   withProducer,
-  json
+  json,
+  reasoningId
 } from "./AgUiState.ts"
 
 /** One more delta of the answer of a run. */

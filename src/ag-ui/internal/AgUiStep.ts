@@ -5,7 +5,6 @@ import { from } from "../../internal/callSet.ts"
 import * as Streamed from "../../ui/Streamed.ts"
 import * as Message from "../../Message.ts"
 import * as AgUiAnswer from "./AgUiAnswer.ts"
-import * as AgUiConversation from "./AgUiConversation.ts"
 import type { Event } from "./AgUiEvent.ts"
 import {
   callIdOf,
@@ -15,7 +14,15 @@ import {
   type State,
   type Step,
   withProducer,
-  wholeOf
+  wholeOf,
+  contentOf,
+  reasoningId,
+  snapshotOf,
+  toolResult,
+  added,
+  activity,
+  user,
+  answer
 } from "./AgUiState.ts"
 
 export const step = (before: State, event: AgentEvent): Step => {
@@ -91,7 +98,7 @@ const progress = (state: State, event: OfTag<"ToolExecutionProgress">): Event =>
     content: {
       toolCallId,
       toolName: event.toolName,
-      content: AgUiConversation.contentOf(content),
+      content: contentOf(content),
       ...(details === undefined ? {} : { details })
     },
     replace: true,
@@ -170,12 +177,9 @@ const retracted = (state: State, runId: string): Step => {
   const next = withProducer({ ...state, calls }, runId, { streamed: Streamed.nothing, callIds: new Map() })
   if (streamed.reply.content.length === 0) return [next, ends]
   const reasoning = streamed.reply.content.flatMap((block, at) =>
-    block?.type === "thinking" ? [AgUiConversation.reasoningId(answerId, at)] : []
+    block?.type === "thinking" ? [reasoningId(answerId, at)] : []
   )
-  return [
-    next,
-    [...ends, { type: "MESSAGES_SNAPSHOT", messages: AgUiConversation.snapshot(next, reasoning) }]
-  ]
+  return [next, [...ends, { type: "MESSAGES_SNAPSHOT", messages: snapshotOf(next, reasoning) }]]
 }
 
 const ended = (state: State, event: OfTag<"MessageEnd">): Step => {
@@ -187,11 +191,9 @@ const ended = (state: State, event: OfTag<"MessageEnd">): Step => {
     case "assistant":
       return answered(state, runId, message)
     case "toolResult": {
-      const { id: messageId, toolCallId } = AgUiConversation.toolResult(state, runId, producer, message)
-      const messages = AgUiConversation.added(state.messages, [
-        AgUiConversation.toolResult(state, runId, producer, message)
-      ])
-      const content = AgUiConversation.contentOf(message.content)
+      const { id: messageId, toolCallId } = toolResult(state, runId, producer, message)
+      const messages = added(state.messages, [toolResult(state, runId, producer, message)])
+      const content = contentOf(message.content)
       return [
         { ...state, messages },
         [{ type: "TOOL_CALL_RESULT", messageId, toolCallId, role: "tool", content, ...tag, ...whole }]
@@ -206,7 +208,7 @@ const ended = (state: State, event: OfTag<"MessageEnd">): Step => {
             type: "ACTIVITY_SNAPSHOT",
             messageId: message.id,
             activityType: "effect-agent.custom",
-            content: AgUiConversation.activity(message),
+            content: activity(message),
             replace: true,
             ...whole
           }
@@ -220,13 +222,13 @@ const ended = (state: State, event: OfTag<"MessageEnd">): Step => {
 
 const userMessage = (state: State, message: Message.User): Step => {
   const isKnown = state.messages.some(({ id }) => id === message.id)
-  const whole = AgUiConversation.user(message)
-  const messages = AgUiConversation.added(state.messages, [
+  const whole = user(message)
+  const messages = added(state.messages, [
     isKnown ? { id: message.id, role: "user", ...wholeOf(message) } : whole
   ])
   const next = { ...state, messages }
   if (!isKnown && typeof whole["content"] !== "string") {
-    return [next, [{ type: "MESSAGES_SNAPSHOT", messages: AgUiConversation.snapshot(next, []) }]]
+    return [next, [{ type: "MESSAGES_SNAPSHOT", messages: snapshotOf(next, []) }]]
   }
   const { id: messageId } = message
   const content: ReadonlyArray<Event> = isKnown
@@ -261,10 +263,7 @@ const answered = (before: State, runId: string, message: Message.Assistant): Ste
   )
   const producer = producerOf(state, runId)
   const whole = wholeOf(message)
-  const messages = AgUiConversation.added(
-    state.messages,
-    AgUiConversation.answer(state, runId, producer, message, whole)
-  )
+  const messages = added(state.messages, answer(state, runId, producer, message, whole))
   const id = { messageId: message.id, ...producer.tag }
   return [
     withProducer({ ...state, messages }, runId, { streamed: Streamed.nothing }),

@@ -18,7 +18,7 @@ import * as Usage from "../../Usage.ts"
 import { parse } from "../../internal/json.ts"
 import { PartReply } from "../../reply/PartReply.ts"
 import * as Adjusted from "./Adjusted.ts"
-import * as ProviderOptions from "./ProviderOptions.ts"
+import * as CallOptions from "./CallOptions.ts"
 
 /** A part of the stream of a model of version 3 or 4. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
@@ -99,17 +99,17 @@ export class Answer {
       case "text-start":
       case "text-delta":
       case "text-end":
-        reply.addProse("text", part, ProviderOptions.fromPart(part))
+        reply.addProse("text", part, CallOptions.fromPart(part))
         if ("citations" in part) for (const citation of part.citations ?? []) writeWhole(citation, reply)
         return
       case "reasoning-start":
       case "reasoning-delta":
       case "reasoning-end":
-        return reply.addProse("thinking", part, ProviderOptions.fromPart(part))
+        return reply.addProse("thinking", part, CallOptions.fromPart(part))
       case "tool-input-start": {
         const { id, providerExecuted, toolName } = part
         if (providerExecuted === true) return void reply.beginHosted(id, toolName)
-        const { block } = reply.beginCall(id, toolName, ProviderOptions.fromPart(part))
+        const { block } = reply.beginCall(id, toolName, CallOptions.fromPart(part))
         // Version 3 has no encoding.
         block.isText = "inputEncoding" in part && part.inputEncoding === "text"
         return
@@ -120,7 +120,7 @@ export class Answer {
         return
       case "tool-call": {
         const { input, providerExecuted, toolCallId: id, toolName: name } = part
-        const metadata = ProviderOptions.fromPart(part)
+        const metadata = CallOptions.fromPart(part)
         if (providerExecuted !== true) return reply.endCall(id, name, metadata, () => input)
         const params = parseArguments(input)
         return reply.addHosted(id, name, params === undefined ? {} : { params }, metadata)
@@ -213,7 +213,7 @@ const writeWhole = (part: Whole, reply: PartReply): void => {
     case "reasoning-file": {
       // Marked as this provider's even without metadata, so that it goes back to it.
       const kept = {
-        metadata: ProviderOptions.fromPart(part),
+        metadata: CallOptions.fromPart(part),
         ...(part.type === "file" ? {} : { part: part.type })
       }
       return reply.media({ source: sourceOfFile(part.data, part.mediaType) }, kept)
@@ -221,13 +221,13 @@ const writeWhole = (part: Whole, reply: PartReply): void => {
     case "tool-result": {
       const { isError, preliminary, result, toolCallId: id, toolName: name } = part
       const run = { result: parse(JSON.stringify(result)) ?? null, ...(isError === true ? { isError } : {}) }
-      if (preliminary !== true) reply.addHosted(id, name, run, ProviderOptions.fromPart(part))
+      if (preliminary !== true) reply.addHosted(id, name, run, CallOptions.fromPart(part))
       return
     }
     case "custom": {
       const { kind } = part
       if (kind === messageStart) return
-      const kept = { metadata: ProviderOptions.fromPart(part), part: "custom" }
+      const kept = { metadata: CallOptions.fromPart(part), part: "custom" }
       return reply.hostedTool(`${kind} ${reply.length}`, kind).end({}, kept)
     }
   }
@@ -243,7 +243,7 @@ const writeSource = (
 ): void => {
   const { id, providerMetadata, sourceType, title } = part
   const common = { sourceType, id, ...(title === undefined ? {} : { title }), ...cited }
-  const kept = providerMetadata === undefined ? undefined : { metadata: ProviderOptions.fromPart(part) }
+  const kept = providerMetadata === undefined ? undefined : { metadata: CallOptions.fromPart(part) }
   if (part.sourceType === "url") return reply.source({ ...common, url: part.url }, kept)
   const { filename, mediaType } = part
   reply.source({ ...common, mediaType, ...(filename === undefined ? {} : { fileName: filename }) }, kept)

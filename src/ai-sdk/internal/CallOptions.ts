@@ -15,13 +15,16 @@ import type {
   LanguageModelV4FilePart,
   LanguageModelV4Message,
   LanguageModelV4ToolResultOutput,
-  LanguageModelV4ToolResultPart
+  LanguageModelV4ToolResultPart,
+  SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
 import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
 import * as Base64 from "effect/encoding/Base64"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
-import * as ProviderOptions from "./ProviderOptions.ts"
+import { object, parse } from "../../internal/json.ts"
+import * as PartMetadata from "../../reply/PartMetadata.ts"
 
 /** A tool of the vendor, as the packages make them: `openai.tools.webSearch()`. */
 export interface ProviderTool {
@@ -85,7 +88,7 @@ const shared = (
     ...(output === undefined
       ? {}
       : { responseFormat: { type: "json", name: output.name, schema: schemaOf(output.schema) } }),
-    ...(ProviderOptions.isMetadata(vendor) ? { providerOptions: vendor } : {})
+    ...(isMetadata(vendor) ? { providerOptions: vendor } : {})
   }
 }
 
@@ -123,7 +126,7 @@ const toolOf = ({
   ...(inputExamples === undefined
     ? {}
     : { inputExamples: inputExamples.map((input) => ({ input: { ...input } })) }),
-  ...ProviderOptions.ofVendor(vendor)
+  ...ofVendor(vendor)
 })
 
 const schemaOf = (schema: unknown): Schema7 => (isSchema(schema) ? schema : { type: "object" })
@@ -222,3 +225,31 @@ const outputFile = ({ data, mediaType }: Content<Output, "file">): Output3 => {
       return { type: isImage ? "image-file-id" : "file-id", fileId: data.reference }
   }
 }
+
+// ───────────────────────── Options of a vendor
+
+// Data that a vendor wants back unchanged: `providerMetadata` of a part, `opaque` of a block, `providerOptions` of a prompt part. Its
+// keys are names of vendors, and each vendor reads its own.
+
+/** By vendor: `{ anthropic: { signature: "…" } }`. */
+type Metadata = SharedV4ProviderMetadata
+
+/** The metadata of a part. Members that JSON does not have are left out. */
+export const fromPart = ({
+  providerMetadata
+}: {
+  readonly providerMetadata?: Metadata | undefined
+}): PartMetadata.Metadata =>
+  providerMetadata === undefined ? PartMetadata.none : (object(parse(JSON.stringify(providerMetadata))) ?? {})
+
+/** The struct field `providerOptions` of the members for vendors of a block, a message or a tool. */
+export const ofVendor = (vendor: PartMetadata.Metadata = {}): { readonly providerOptions?: Metadata } =>
+  PartMetadata.isNone(vendor) || !isMetadata(vendor) ? {} : { providerOptions: vendor }
+
+/** Whether a value is an object of objects, as `providerOptions` is. */
+const isMetadata = (value: unknown): value is Metadata =>
+  Predicate.isObject(value) && Object.values(value).every(Predicate.isObject)
+
+/** Whether the part of a block has this type. */
+export const isPart = ({ opaque }: { readonly opaque?: Schema.Json }, part: string): boolean =>
+  Predicate.isObject(opaque) && opaque["part"] === part

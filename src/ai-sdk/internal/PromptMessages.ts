@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Message from "../../Message.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
-import * as ProviderOptions from "./ProviderOptions.ts"
+import * as CallOptions from "./CallOptions.ts"
 import * as PartMetadata from "../../reply/PartMetadata.ts"
 
 /** The provider that a prompt is for. */
@@ -54,13 +54,13 @@ const encode = (message: Message.ModelMessage, reader: Reader): Encoded<Language
       return Result.map(all(message.content.map((part) => userPart(part, reader))), (content) => ({
         role: "user",
         content,
-        ...ProviderOptions.ofVendor(message.vendor)
+        ...CallOptions.ofVendor(message.vendor)
       }))
     case "assistant":
       return Result.succeed({
         role: "assistant",
         content: message.content.flatMap((block) => answerPart(block, reader)),
-        ...ProviderOptions.ofVendor(message.vendor)
+        ...CallOptions.ofVendor(message.vendor)
       })
     case "toolResult":
       return Result.map(resultPart(message, reader), (part) => ({ role: "tool", content: [part] }))
@@ -78,7 +78,7 @@ const userPart = (
   part: Message.User["content"][number],
   reader: Reader
 ): Encoded<LanguageModelV4TextPart | LanguageModelV4FilePart> => {
-  const options = ProviderOptions.ofVendor(part.vendor)
+  const options = CallOptions.ofVendor(part.vendor)
   return part.type === "text"
     ? Result.succeed({ type: "text", text: part.text, ...options })
     : Result.map(filePart(part, reader), (file) => ({ ...file, ...options }))
@@ -121,7 +121,7 @@ const answerPart = (
 ): ReadonlyArray<AnswerPart> => {
   const own = PartMetadata.ofBlock(provider, block)
   const vendor = block.type === "source" ? undefined : block.vendor
-  const options = ProviderOptions.ofVendor(PartMetadata.merge(vendor ?? {}, own ?? {}))
+  const options = CallOptions.ofVendor(PartMetadata.merge(vendor ?? {}, own ?? {}))
   switch (block.type) {
     case "text":
       return block.text === "" && own === undefined ? [] : [{ type: "text", text: block.text, ...options }]
@@ -140,12 +140,12 @@ const answerPart = (
   }
 }
 
-type Options = ReturnType<typeof ProviderOptions.ofVendor>
+type Options = ReturnType<typeof CallOptions.ofVendor>
 
 /** Converts a call of a hosted tool, its result, or both. */
 const hostedParts = (block: Message.HostedTool, options: Options): ReadonlyArray<AnswerPart> => {
   const { id: toolCallId, isError, name: toolName, params, result } = block
-  if (ProviderOptions.isPart(block, "custom"))
+  if (CallOptions.isPart(block, "custom"))
     return isKind(toolName) ? [{ type: "custom", kind: toolName, ...options }] : []
   const call: AnswerPart = {
     type: "tool-call",
@@ -168,7 +168,7 @@ const isKind = (name: string): name is `${string}.${string}` => name.includes(".
 
 const mediaParts = (block: Message.Media, options: Options): ReadonlyArray<AnswerPart> => {
   const { source } = block
-  const type = ProviderOptions.isPart(block, "reasoning-file") ? "reasoning-file" : "file"
+  const type = CallOptions.isPart(block, "reasoning-file") ? "reasoning-file" : "file"
   const part = (data: Extract<LanguageModelV4FilePart["data"], { type: "data" | "url" }>) => [
     { type, mediaType: source.mediaType, data, ...options } as const
   ]
@@ -183,7 +183,7 @@ const resultPart = (message: Message.ToolResult, reader: Reader): Encoded<Langua
     toolCallId: message.toolCallId,
     toolName: message.toolName,
     output,
-    ...ProviderOptions.ofVendor(message.vendor)
+    ...CallOptions.ofVendor(message.vendor)
   }))
 
 /** Converts the content of a result. Content with images has no mark of an error. */

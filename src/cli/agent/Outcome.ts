@@ -1,12 +1,13 @@
 /** The outcome of a run, folded from its events: the answer, the exit code, and the remark. */
-import type { AgentEvent, OfTag, RunStatus } from "../../AgentEvent.ts"
+import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
-import type { EventError } from "../../internal/failureReason.ts"
-import type { Assistant } from "../../Message.ts"
+import type { AgentEvent, OfTag, RunStatus } from "../../AgentEvent.ts"
+import { type Assistant, textOf } from "../../Message.ts"
 import type { Refusal } from "../../ModelEvent.ts"
-import { textOf } from "../../Message.ts"
+import type { EventError } from "../../internal/failureReason.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Failure from "../Failure.ts"
+import type { Settings } from "../settings/Settings.ts"
 import * as Inert from "../terminal/Inert.ts"
 import type { Pasted } from "../terminal/Pasted.ts"
 
@@ -188,3 +189,52 @@ const ofError = (error: EventError | undefined): Verdict => ({
   code: error?._tag === "LimitExceeded" ? ExitCode.limit : ExitCode.failed,
   remark: error === undefined ? "The run failed." : Failure.explain(error)
 })
+
+// ───────────────────────── The last lines on stderr
+
+/** The tokens, the cost and the session of a run, `undefined` if it has none of them. */
+export const summary = ({ end }: Outcome, sessionId: string | undefined): string | undefined => {
+  const usage = end?.usage
+  const parts = [
+    ...(usage === undefined || usage.total === 0
+      ? []
+      : [`${countOf(usage.input)} tokens read, ${countOf(usage.output)} written`]),
+    ...(usage?.cost === undefined || usage.cost === 0 ? [] : [costOf(usage.cost)]),
+    ...(sessionId === undefined ? [] : [`session ${sessionId.slice(0, 8)}`])
+  ]
+  return parts.length === 0 ? undefined : parts.join(" · ")
+}
+
+/** A sentence for each bound that the last model call of a run has passed: a bound only stops the next one. */
+export const passedBounds = (
+  { end }: Outcome,
+  { maxCost, maxTokensTotal }: Pick<Settings, "maxCost" | "maxTokensTotal">
+): ReadonlyArray<string> => {
+  const { cost = 0, total = 0 } = end?.usage ?? {}
+  const over = (bound: Option.Option<number>, value: number, text: string) =>
+    Option.exists(bound, (most) => value > most)
+      ? [`The run ${text}: the bound is checked before each model call, and the last one has passed it.`]
+      : []
+  return [
+    ...over(maxCost, cost, `cost ${costOf(cost)}, more than --max-cost`),
+    ...over(maxTokensTotal, total, `took ${total} tokens, more than --max-tokens-total`)
+  ]
+}
+
+/** The number of calls that were refused, with the advice on them; `undefined` if none were, or there is no advice. */
+export const refusedCalls = ({ refused }: Outcome, advice: string): string | undefined => {
+  const count = refused.length
+  return count === 0 || advice === ""
+    ? undefined
+    : `${count} ${count === 1 ? "call was" : "calls were"} refused. ${advice}`
+}
+
+/** `950`, `12.3k`, `1.2M`. */
+const countOf = (tokens: number): string => {
+  if (tokens < 1_000) return String(tokens)
+  return tokens < 1_000_000
+    ? `${Number((tokens / 1e3).toFixed(1))}k`
+    : `${Number((tokens / 1e6).toFixed(1))}M`
+}
+
+const costOf = (usd: number): string => `$${usd.toFixed(usd < 1 ? 4 : 2)}`

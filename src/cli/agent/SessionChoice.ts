@@ -1,17 +1,16 @@
 /** The session of a run: a new one, or the one that `--continue`, `--resume` or `--fork` name. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Session } from "../../Session.ts"
-import type { Contents, Summary } from "../../sessions/SessionStore.ts"
+import type { Session, SessionError } from "../../Session.ts"
+import type { Contents, Summary, ListOptions, Service } from "../../sessions/SessionStore.ts"
 import { UsageError } from "../ExitCode.ts"
-import * as Inert from "../terminal/Inert.ts"
-import { Keyboard } from "../terminal/Keyboard.ts"
-import * as ModelChoice from "./ModelChoice.ts"
-import { Screen } from "../terminal/Screen.ts"
-import * as SessionId from "./SessionId.ts"
-import * as SessionPlace from "./SessionPlace.ts"
 import type { Settings } from "../settings/Settings.ts"
 import type { File } from "../settings/Source.ts"
+import * as Inert from "../terminal/Inert.ts"
+import { Keyboard } from "../terminal/Keyboard.ts"
+import { Screen } from "../terminal/Screen.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import * as SessionPlace from "./SessionPlace.ts"
 
 /** The settings that choose the session. */
 type Options = SessionPlace.Place & Pick<Settings, "continue" | "fork" | "name" | "noSession" | "resume">
@@ -47,7 +46,7 @@ export const find = Effect.fnUntraced(function* (options: Options) {
         : named
   if (id === undefined)
     return yield* new UsageError({ detail: "There is no session of this folder to continue." })
-  return chosenOf(yield* SessionId.use(store, id, store.read))
+  return chosenOf(yield* use(store, id, store.read))
 }, Effect.scoped)
 
 const chosenOf = ({ entries, session: { cwd, sessionId }, view }: Contents): Chosen => {
@@ -104,3 +103,84 @@ export const open = Effect.fnUntraced(function* (options: Options) {
   if (Option.isSome(resume) && Option.isSome(name)) yield* session.rename(name.value)
   return { session, artifacts } satisfies { readonly session: Session } & Pick<Opened, "artifacts">
 })
+
+// ───────────────────────── Ids
+
+/** Uses the session of an id, else the only one whose id begins so. Fails with `UsageError` if there is none, or several. */
+export const use = <A, R>(
+  store: Service,
+  text: string,
+  use: (sessionId: string) => Effect.Effect<A, SessionError, R>
+): Effect.Effect<A, SessionError | UsageError, R> =>
+  Effect.catchReason(use(text), "SessionError", "NotFound", () => Effect.flatMap(whole(store, text), use))
+
+const whole = Effect.fnUntraced(function* (store: Service, text: string) {
+  const found = text === "" ? [] : yield* all(store, { query: text })
+  const ids = found.flatMap(({ sessionId, title }) =>
+    isSession(sessionId, text) ? [{ id: sessionId, title }] : []
+  )
+  return yield* only("session", text, ids)
+})
+
+/** Whether the program made the id of a session. One that a person gave, such as `trip`, is no beginning of another, such as `trip-2`. */
+const isMade = (sessionId: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(sessionId)
+
+/** Whether a text is the beginning of the id that the program made for a session. */
+export const isSession = (sessionId: string, text: string): boolean =>
+  isMade(sessionId) && sessionId.startsWith(text)
+
+/** Whether a text is the beginning of the id of a run, and no whole one: `run_a_1` is no beginning of `run_a_12`. */
+export const isRun = (runId: string, text: string): boolean =>
+  /^(?:run_)?[^_]+_?$/.test(text) && (runId.startsWith(text) || runId.startsWith(`run_${text}`))
+
+interface Candidate {
+  readonly id: string
+  readonly title: string
+}
+
+/** The most candidates that a failure names. */
+const maxNamed = 5
+
+/** The id of the only candidate. */
+export const only = (
+  kind: "run" | "session",
+  text: string,
+  candidates: ReadonlyArray<Candidate>
+): Effect.Effect<string, UsageError> => {
+  const [first, ...others] = candidates
+  if (first !== undefined && others.length === 0) return Effect.succeed(first.id)
+  const names = candidates.slice(0, maxNamed).map(({ id, title }) => `${id} (${Inert.line(title, 60)})`)
+  const more = candidates.length > maxNamed ? ` and ${candidates.length - maxNamed} more` : ""
+  const detail =
+    first === undefined
+      ? `There is no ${kind} ${JSON.stringify(text)}.`
+      : `The ids of several ${kind}s begin with ${JSON.stringify(text)}: ${names.join(", ")}${more}.`
+  return Effect.fail(new UsageError({ detail }))
+}
+
+/** All pages of a list. */
+export const all = (store: Service, page: ListOptions): Effect.Effect<ReadonlyArray<Summary>, SessionError> =>
+  Effect.flatMap(store.list(page), ({ items, nextCursor }) =>
+    nextCursor === undefined
+      ? Effect.succeed(items)
+      : Effect.map(all(store, { ...page, cursor: nextCursor }), (more) => [...items, ...more])
+  )
+
+/** The fewest characters of an id that a list shows. */
+const minShown = 8
+
+/** The beginning of each id by which it differs from the others. */
+export const shortened = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> => {
+  const sorted = [...new Set(ids)].toSorted()
+  const common = (one: string, other = "") => {
+    let length = 0
+    while (length < one.length && one[length] === other[length]) length++
+    return length
+  }
+  return new Map(
+    sorted.map((id, index) => {
+      const differs = Math.max(common(id, sorted[index - 1]), common(id, sorted[index + 1])) + 1
+      return [id, isMade(id) ? id.slice(0, Math.max(minShown, differs)) : id]
+    })
+  )
+}

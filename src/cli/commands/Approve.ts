@@ -14,10 +14,10 @@ import * as Inert from "../terminal/Inert.ts"
 import * as Pasted from "../terminal/Pasted.ts"
 import * as QuestionPrompt from "../terminal/QuestionPrompt.ts"
 import { Screen } from "../terminal/Screen.ts"
-import * as SessionId from "../agent/SessionId.ts"
+import * as SessionChoice from "../agent/SessionChoice.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
-import * as CallLines from "../terminal/CallLines.ts"
+import * as TextOutput from "../terminal/TextOutput.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Runs the command and returns its exit code. */
@@ -85,8 +85,8 @@ const runOf = Effect.fnUntraced(function* (store: Service, text: string) {
       () => ({ sessionId, title, id: "" })
     )
   )
-  const found = open.filter(({ id }) => SessionId.isRun(id, text))
-  const runId = yield* SessionId.only("run", text, found)
+  const found = open.filter(({ id }) => SessionChoice.isRun(id, text))
+  const runId = yield* SessionChoice.only("run", text, found)
   return { runId, sessionId: found.find(({ id }) => id === runId)?.sessionId ?? "" }
 })
 
@@ -156,7 +156,7 @@ const answer = Effect.fnUntraced(function* (
 })
 
 const callOf = ({ params, toolName }: OpenTurn["approvals"][number]["request"]): string =>
-  CallLines.titleOf(toolName, params)
+  TextOutput.titleOf(toolName, params)
 
 interface Choice<out A> {
   readonly id: string

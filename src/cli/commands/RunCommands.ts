@@ -15,7 +15,7 @@ import * as Inert from "../terminal/Inert.ts"
 import * as Outcome from "../agent/Outcome.ts"
 import { Screen } from "../terminal/Screen.ts"
 import type { RunsLine } from "./ServerCommands.ts"
-import * as SessionId from "../agent/SessionId.ts"
+import * as SessionChoice from "../agent/SessionChoice.ts"
 import * as ServerSettings from "../settings/ServerSettings.ts"
 import * as Settings from "../settings/Settings.ts"
 import * as TextOutput from "../terminal/TextOutput.ts"
@@ -99,17 +99,17 @@ const named = Effect.fnUntraced(function* (client: AgentClient.Service, line: Ru
   }
   const runs = yield* newest(client, {}, maxSearched)
   const found = runs.flatMap(({ runId, status }) =>
-    SessionId.isRun(runId, line.run) ? [{ id: runId, title: status }] : []
+    SessionChoice.isRun(runId, line.run) ? [{ id: runId, title: status }] : []
   )
-  return { ...line, run: yield* SessionId.only("run", line.run, found) }
+  return { ...line, run: yield* SessionChoice.only("run", line.run, found) }
 })
 
 const sessionOf = Effect.fnUntraced(function* (client: AgentClient.Service, text: string) {
   const { items } = yield* client.listSessions({ limit: 999, query: text })
   const found = items.flatMap(({ sessionId, title }) =>
-    SessionId.isSession(sessionId, text) ? [{ id: sessionId, title }] : []
+    SessionChoice.isSession(sessionId, text) ? [{ id: sessionId, title }] : []
   )
-  return yield* SessionId.only("session", text, found)
+  return yield* SessionChoice.only("session", text, found)
 })
 
 /** The most runs that are searched for the beginning of an id. */
@@ -153,7 +153,7 @@ const encode = (run: Payload.Run) => Effect.orDie(Schema.encodeEffect(Schema.toC
 const timeOf = ({ created }: Payload.Run) => new Date(created).toISOString().slice(0, 16).replace("T", " ")
 
 const linesOf = (runs: ReadonlyArray<Payload.Run>): string => {
-  const ids = SessionId.shortened(runs.map(({ sessionId }) => sessionId))
+  const ids = SessionChoice.shortened(runs.map(({ sessionId }) => sessionId))
   return runs
     .map((run) => {
       const session = Inert.line(ids.get(run.sessionId) ?? run.sessionId, 80)

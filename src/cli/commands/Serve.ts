@@ -14,9 +14,8 @@ import type { Options as DurableOptions } from "../agent/DurablePlace.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
-import * as Listener from "../agent/Listener.ts"
+import * as Serving from "../agent/Serving.ts"
 import { Screen } from "../terminal/Screen.ts"
-import * as ServedAgents from "../agent/ServedAgents.ts"
 import type { Line } from "./ServerCommands.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
@@ -27,7 +26,7 @@ import type { Environment } from "../agent/Vendors.ts"
 /** Serves until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
   function* (line: Line, env: Environment) {
-    yield* Listener.keepLow
+    yield* Serving.keepLow
     const { remarks, settings, sources } = yield* Settings.read(line, env)
     const server = yield* Settings.ofServer(line, sources)
     if (server.alone !== undefined)
@@ -36,9 +35,9 @@ export const run = Effect.fnUntraced(
     const { err, out, paint } = yield* Screen
     yield* err([...remarks, ...server.remarks].map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
     const place = yield* server.isDurable ? durable(settings, server) : living(settings)
-    const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, server)
+    const { choice, layer: agents } = yield* Serving.agents(settings, env, place.artifacts, server)
     const { grace, proxyModel: proxied } = server
-    yield* ServedAgents.proxied(proxied, choice)
+    yield* Serving.proxied(proxied, choice)
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
     const proxy = { provider, models: proxied.length > 0 ? proxied : [choice.model] }
     const app = Server.layer({
@@ -58,7 +57,7 @@ export const run = Effect.fnUntraced(
     yield* patience(Duration.toMillis(grace) + 15_000)
     // Built first: requests that came while logs are read would get no answer.
     const running = yield* Layer.build(place.runs(agents))
-    const url = yield* Effect.provideContext(Listener.serve(app, server), running)
+    const url = yield* Effect.provideContext(Serving.serve(app, server), running)
     const token = made === undefined ? {} : { token: Redacted.value(made) }
     if (settings.outputFormat === "stream-json") yield* out(Inert.json({ type: "listening", url, ...token }))
     else yield* err(sentence(url, made))
@@ -67,8 +66,8 @@ export const run = Effect.fnUntraced(
   },
   Effect.scoped,
   // So that stderr has the log of requests.
-  Listener.logged,
-  Effect.catchTags(Listener.handlers)
+  Serving.logged,
+  Effect.catchTags(Serving.handlers)
 )
 
 /** Runs that end with the process. */

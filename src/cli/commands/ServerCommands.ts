@@ -6,7 +6,7 @@ import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import { RunStatus } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
-import { is, optionalText } from "../settings/PlainFlags.ts"
+import { plainFlag, plainText } from "../settings/Setting.ts"
 import * as ServerSettings from "../settings/ServerSettings.ts"
 import * as SettingTable from "../settings/SettingTable.ts"
 
@@ -45,9 +45,9 @@ export const worker = Command.make("worker", {
   )
 )
 
-const reached = { url, tokenFile, json: is("json", "Write JSON") }
+const reached = { url, tokenFile, json: plainFlag("json", "Write JSON") }
 const run = Argument.String("run").pipe(Argument.withDescription("The id of the run, or its beginning"))
-const reason = optionalText("reason", "TEXT", "The reason, which the events of the run show")
+const reason = plainText("reason", "TEXT", "The reason, which the events of the run show")
 
 const statuses = ["queued", "running", "paused", "waiting", ...RunStatus.literals] as const
 

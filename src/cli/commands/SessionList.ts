@@ -10,7 +10,6 @@ import type { SessionsLine } from "../CommandLine.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { Screen } from "../terminal/Screen.ts"
 import * as SessionChoice from "../agent/SessionChoice.ts"
-import * as SessionId from "../agent/SessionId.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Environment } from "../agent/Vendors.ts"
@@ -21,16 +20,16 @@ export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environ
   const { listed, store } = yield* SessionPlace.at(yield* Settings.place(line, env))
   const { json } = line
   if (line.action === "list") {
-    const items = yield* SessionId.all(store, listed)
+    const items = yield* SessionChoice.all(store, listed)
     if (items.length === 0) yield* err(paint.dim("There are no sessions of this folder.\n"))
     yield* out(json ? Inert.json({ items }) : linesOf(items))
   } else if (line.action === "rm") {
-    const removed = yield* SessionId.use(store, line.id, (id) => Effect.as(store.delete(id), id))
+    const removed = yield* SessionChoice.use(store, line.id, (id) => Effect.as(store.delete(id), id))
     if (json) yield* out(Inert.json({ removed }))
   } else if (line.action === "export") {
     yield* write(store, line.id, json ? "jsonl" : line.format)
   } else {
-    const contents = yield* SessionId.use(store, line.id, store.read)
+    const contents = yield* SessionChoice.use(store, line.id, store.read)
     const { sessionId } = contents.session
     yield* report(sessionId, contents)
     yield* json ? Effect.flatMap(shown(contents), out) : write(store, sessionId, "md")
@@ -48,14 +47,14 @@ const report = Effect.fnUntraced(function* (sessionId: string, { damage }: Conte
 const write = Effect.fnUntraced(function* (store: Service, sessionId: string, format: "jsonl" | "md") {
   const { out } = yield* Screen
   const safe = format === "md" ? Inert.text : Inert.jsonText
-  yield* SessionId.use(store, sessionId, (id) =>
+  yield* SessionChoice.use(store, sessionId, (id) =>
     Stream.runForEach(store.export(id, format), (text) => out(safe(text)))
   )
 })
 
 /** The sessions with the beginnings of their ids, which name them elsewhere too. */
 const linesOf = (items: ReadonlyArray<Summary>): string => {
-  const ids = SessionId.shortened(items.map(({ sessionId }) => sessionId))
+  const ids = SessionChoice.shortened(items.map(({ sessionId }) => sessionId))
   return items
     .map((item) => {
       const id = ids.get(item.sessionId) ?? item.sessionId

@@ -9,9 +9,8 @@ import * as DurablePlace from "../agent/DurablePlace.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
-import * as Listener from "../agent/Listener.ts"
+import * as Serving from "../agent/Serving.ts"
 import { Screen } from "../terminal/Screen.ts"
-import * as ServedAgents from "../agent/ServedAgents.ts"
 import type { Line } from "./ServerCommands.ts"
 import * as Settings from "../settings/Settings.ts"
 import * as Signals from "../Signals.ts"
@@ -33,7 +32,7 @@ export const run = Effect.fnUntraced(
     const { ending, patience } = yield* Signals.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)
     const place = yield* DurablePlace.open(settings, worker)
-    const { layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, worker)
+    const { layer: agents } = yield* Serving.agents(settings, env, place.artifacts, worker)
     const running = yield* Layer.build(place.runs(agents))
     const url = yield* Effect.provideContext(healthAt(worker), running)
     const socket = { host: place.socket?.host, port: place.socket?.port }
@@ -44,8 +43,8 @@ export const run = Effect.fnUntraced(
     return ExitCode.answered
   },
   Effect.scoped,
-  Listener.logged,
-  Effect.catchTags(Listener.handlers)
+  Serving.logged,
+  Effect.catchTags(Serving.handlers)
 )
 
 /** Serves the health of the worker, at an address that it succeeds with, and drains the runs when the scope closes. */
@@ -58,5 +57,5 @@ const healthAt = Effect.fnUntraced(function* (worker: Settings.OfServer) {
   }
   // Without a token no other route lets a request through.
   const app = Server.layer({ tokens: [], hosts: [host], grace })
-  return yield* Listener.serve(app, { ...worker, host, port: healthPort.value })
+  return yield* Serving.serve(app, { ...worker, host, port: healthPort.value })
 })

@@ -1,15 +1,15 @@
 /**
  * Settings of the program. Each has a flag, most have a variable, and most a member of the configuration files.
  */
-import * as CliError from "effect/cli/CliError"
-import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import * as CliError from "effect/cli/CliError"
+import * as Flag from "effect/cli/Flag"
 import type { UsageError } from "../ExitCode.ts"
-import * as Source from "./Source.ts"
 import * as StoreAddress from "../agent/StoreAddress.ts"
+import * as Source from "./Source.ts"
 import * as Values from "./Values.ts"
 
 export interface Setting<out A> {
@@ -212,3 +212,12 @@ interface ToPick extends Struct.Lambda {
 
 /** Picks the value of each flag of a table from the flag and the other places. */
 export const toPick = (sources: Source.Sources) => Struct.lambda<ToPick>((given) => given.pick(sources))
+
+// ───────────────────────── Flags that are no settings
+
+/** A flag without a value. */
+export const plainFlag = (name: string, text: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(text), Flag.withDefault(false), Flag.withoutNegation)
+
+export const plainText = (name: string, metavar: string, text: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.optional)

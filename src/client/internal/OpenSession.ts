@@ -24,7 +24,7 @@ import { Following, type Next, type Opened, SessionView, states } from "./Sessio
 import * as LinkOf from "./Link.ts"
 import type { Link } from "./Link.ts"
 import * as RunEvents from "./RunEvents.ts"
-import { RunRecord } from "./RunRecord.ts"
+import { RunRecord } from "./RunEvents.ts"
 
 /** Opens a session until the scope closes. */
 export const open = Effect.fnUntraced(function* (

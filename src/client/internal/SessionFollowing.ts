@@ -16,7 +16,7 @@ import type { RunResult } from "../../Run.ts"
 import type { RunError } from "../ClientError.ts"
 import type { Link } from "./Link.ts"
 import * as RunEvents from "./RunEvents.ts"
-import { RunRecord } from "./RunRecord.ts"
+import { RunRecord } from "./RunEvents.ts"
 
 /** A session that a client has open. */
 export interface Opened {

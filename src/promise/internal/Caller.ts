@@ -10,9 +10,8 @@ import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../../Agent.ts"
 import type { AgentEvent } from "../../AgentEvent.ts"
-import { AgentClosed } from "../../internal/errors.ts"
+import { AgentClosed, setStack } from "../../internal/errors.ts"
 import { eventsOnly } from "../../internal/eventsOnly.ts"
-import * as Inspection from "./Inspection.ts"
 
 /** The agent that the runtime builds at its first use. */
 export class Held extends Context.Service<Held, Agent.Agent>()("effect-agent/promise/Agent") {}
@@ -46,15 +45,13 @@ export class Caller {
     const whileOpen = Effect.suspend(() =>
       this.isClosed ? Effect.die(new AgentClosed()) : Effect.map(this.agent, use)
     )
-    return iterable(delivering(Stream.unwrap(whileOpen)), signal, (error) =>
-      Inspection.calledFrom(error, called)
-    )
+    return iterable(delivering(Stream.unwrap(whileOpen)), signal, (error) => calledFrom(error, called))
   }
 
   /** Reads a stream that needs no open agent. */
   follow<A, E>(stream: Stream.Stream<A, E>): AsyncIterable<A> {
     const called = callerOfMethod()
-    return iterable(delivering(stream), undefined, (error) => Inspection.calledFrom(error, called))
+    return iterable(delivering(stream), undefined, (error) => calledFrom(error, called))
   }
 
   /** Reads the events of a run. A failure is an event, also one of the layers. */
@@ -85,7 +82,7 @@ const delivering =
     Effect.runPromiseExit(Stream.runForEachArray(stream, deliver), { signal })
 
 /** The frames above the method of the agent that used `Caller`. */
-const callerOfMethod = (): Called => Inspection.caller().slice(2)
+const callerOfMethod = (): Called => stackOfCaller().slice(2)
 
 /** The frames of the stack above a call of the agent. */
 type Called = ReadonlyArray<string>
@@ -102,7 +99,7 @@ const settled = async <A>(
   if (isLeft && signal?.aborted === true) return Promise.reject(signal.reason)
   // But for a signal, only `close` interrupts a call.
   const error = isLeft ? new AgentClosed() : Cause.squash(exit.cause)
-  Inspection.calledFrom(error, called)
+  calledFrom(error, called)
   return Promise.reject(error)
 }
 
@@ -242,3 +239,41 @@ class Reading<A> implements AsyncIterator<A, undefined> {
     return this.signal?.aborted === true ? Promise.reject(this.signal.reason) : Promise.resolve(done)
   }
 }
+
+// ───────────────────────── What the console shows
+
+/**
+ * Ends the stack with the frames of `caller`, in place of those of Effect's fibers: that of the error, or of the cause of a failure that
+ * is no error, such as `ConfigError`.
+ */
+export const calledFrom = (error: unknown, called: ReadonlyArray<string>): void => {
+  const shown = error instanceof Error ? error : causeOf(error)
+  if (shown === undefined || called.length === 0 || known.has(shown)) return
+  known.add(shown)
+  setStack(shown, [...framesOf(shown), ...called])
+}
+
+/** The frames above the function that asks, which is itself left out. None where stacks are written in another way. */
+export const stackOfCaller = (): ReadonlyArray<string> =>
+  framesIn(new Error().stack ?? "")
+    .slice(2)
+    .filter((frame) => !frame.includes("node:internal/"))
+
+const known = new WeakSet<Error>()
+
+const causeOf = (error: unknown): Error | undefined =>
+  typeof error === "object" && error !== null && "cause" in error && error.cause instanceof Error
+    ? error.cause
+    : undefined
+
+/** The frames before those of Effect. */
+const framesOf = ({ stack = "" }: Error): ReadonlyArray<string> => {
+  const frames = framesIn(stack)
+  const end = frames.findIndex((frame) => ofEffect.test(frame))
+  return end === -1 ? frames : frames.slice(0, end)
+}
+
+const framesIn = (stack: string): ReadonlyArray<string> =>
+  stack.split("\n").filter((line) => line.startsWith("    at "))
+
+const ofEffect = /~effect\/|Generator\.next|FiberImpl\.|\/node_modules\/effect\//

@@ -3,7 +3,6 @@ import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import { add, zero } from "../../internal/usageSum.ts"
 import type { Block, Shown, State, Turn, View } from "./model.ts"
 import * as Messages from "./messages.ts"
-import * as Requests from "./requests.ts"
 import * as Rows from "./rows.ts"
 import * as Texts from "./texts.ts"
 
@@ -42,7 +41,7 @@ export const fold = (view: View, event: AgentEvent): View => {
     case "ApprovalAnswered":
     case "QuestionAsked":
     case "QuestionAnswered":
-      return Requests.fold(view, event)
+      return Messages.request(view, event)
     case "QueueUpdate": {
       const { followUp, path, steering } = event
       return path === undefined ? { ...view, queued: { steering, followUp } } : view
@@ -247,7 +246,7 @@ const callEnded = (view: View, event: OfTag<"ToolExecutionEnd">, isMeant: (row: 
     state,
     to
   }))
-  const answered = Requests.closed(next, event, state)
+  const answered = Messages.requestsClosed(next, event, state)
   const ran = ofRun(answered, (run) => ({ toolCalls: run.toolCalls + 1, ...(isError ? problem(run) : {}) }))
   return inTurn(ran, event, ({ toolCalls, toolMs }) => ({
     toolCalls: toolCalls + 1,
