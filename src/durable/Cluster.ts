@@ -26,15 +26,11 @@ import * as Option from "effect/Option"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import type { SocketServer } from "effect/socket/SocketServer"
 import type { SqlClient } from "effect/sql/SqlClient"
-import type { ClusterRefused } from "./internal/ClusterRefused.ts"
-import * as DeadPeers from "./internal/DeadPeers.ts"
-import * as PeerCalls from "./internal/PeerCalls.ts"
+import { checkTimeZone, type ClusterRefused, takeFile } from "./internal/ClusterRefused.ts"
+import * as Peers from "./internal/Peers.ts"
 import type { PeerSockets } from "./PeerSockets.ts"
 import * as PersistentMessages from "./internal/PersistentMessages.ts"
-import * as PromptLocks from "./internal/PromptLocks.ts"
 import * as Shards from "./internal/Shards.ts"
-import * as SoleProcess from "./internal/SoleProcess.ts"
-import * as TimeZone from "./internal/TimeZone.ts"
 
 export { ClusterRefused } from "./internal/ClusterRefused.ts"
 export { Shards } from "./internal/Shards.ts"
@@ -117,10 +113,10 @@ export const embedded = (options: Options = {}): Layer.Layer<Worker, ClusterRefu
     Layer.provide(RunnerHealth.layerNoop),
     Layer.provideMerge(Shards.layer(RunnerStorage.layerMemory)),
     Layer.provide(ShardingConfig.layer(settings(options))),
-    Layer.provide(Layer.effectDiscard(SoleProcess.take))
+    Layer.provide(Layer.effectDiscard(takeFile))
   )
 
-const calls = PeerCalls.layer.pipe(Layer.provideMerge(RpcSerialization.layerSchemaBinary()))
+const calls = Peers.calls.pipe(Layer.provideMerge(RpcSerialization.layerSchemaBinary()))
 
 /**
  * Makes a layer of a worker, which runs sessions of the database and listens to the other processes of the cluster.
@@ -156,12 +152,12 @@ export const worker = ({
   const config = { ...settings(options), runnerAddress: Option.some(address) }
   return SocketRunner.layer.pipe(
     Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
-    Layer.merge(DeadPeers.layer(address)),
+    Layer.merge(Peers.dead(address)),
     Layer.provide(calls),
-    Layer.provideMerge(Shards.layer(PromptLocks.layer)),
+    Layer.provideMerge(Shards.layer(Shards.locks)),
     Layer.provideMerge(PersistentMessages.layer),
     Layer.provide(ShardingConfig.layer(config)),
-    Layer.provide(Layer.effectDiscard(TimeZone.check))
+    Layer.provide(Layer.effectDiscard(checkTimeZone))
   )
 }
 
@@ -190,8 +186,8 @@ export const client = (
   options: Options = {}
 ): Layer.Layer<Cluster, ClusterRefused, SqlClient | PeerSockets> =>
   SocketRunner.layerClientOnly.pipe(
-    Layer.provide([calls, PromptLocks.layer]),
+    Layer.provide([calls, Shards.locks]),
     Layer.provideMerge(PersistentMessages.layer),
     Layer.provide(ShardingConfig.layer(settings(options))),
-    Layer.provide(Layer.effectDiscard(TimeZone.check))
+    Layer.provide(Layer.effectDiscard(checkTimeZone))
   )

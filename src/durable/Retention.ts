@@ -15,9 +15,12 @@ import { type RunLogError, RunLogStore } from "../runs/RunLogStore.ts"
 import type { SessionError } from "../Session.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import * as SqlTransaction from "../sql/SqlTransaction.ts"
-import * as OldArtifacts from "./internal/OldArtifacts.ts"
-import * as OldWorkflows from "./internal/OldWorkflows.ts"
 import { SessionEntity } from "./internal/SessionEntity.ts"
+import * as Stream from "effect/Stream"
+import * as SqlArtifactStore from "../artifacts/SqlArtifactStore.ts"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { AgentRun } from "./AgentRun.ts"
 
 /**
  * The numbers of removed things.
@@ -70,7 +73,7 @@ type Stores = SessionStore | RunLogStore | SqlClient.SqlClient
 export const sweep = Effect.fnUntraced(function* (
   maxAge: Duration.Input
 ): Effect.fn.Return<Swept, RunLogError | SessionError | SqlError, Stores> {
-  return { ...(yield* records(maxAge)), artifacts: yield* OldArtifacts.sweep(maxAge) }
+  return { ...(yield* records(maxAge)), artifacts: yield* sweepArtifacts(maxAge) }
 })
 
 const records = Effect.fnUntraced(function* (maxAge: Duration.Input) {
@@ -87,7 +90,7 @@ const records = Effect.fnUntraced(function* (maxAge: Duration.Input) {
     runs: runs.length,
     sessions: sessions.length,
     messages: yield* messages(sql, end),
-    workflows: yield* OldWorkflows.sweep(sql, end)
+    workflows: yield* sweepWorkflows(sql, end)
   }
 })
 
@@ -140,7 +143,7 @@ export const layer = (maxAge: Duration.Input): Layer.Layer<never, never, Stores>
         [
           often(records(maxAge), "1 hour"),
           // It reads the sessions.
-          often(OldArtifacts.sweep(maxAge), "1 day")
+          often(sweepArtifacts(maxAge), "1 day")
         ],
         { concurrency: "unbounded", discard: true }
       )
@@ -154,3 +157,126 @@ const often = <A, R>(sweep: Effect.Effect<A, Error, R>, pause: Duration.Input) =
     Effect.andThen(Effect.sleep(pause)),
     Effect.forever
   )
+
+// ───────────────────────── Large results of tools that no session names any more
+
+/** The time within which a session names what one of its calls has stored, however short the time to keep is. */
+const leastAge = Duration.days(1)
+
+/** Removes those that are older than a duration, and returns their number. A session that cannot be read keeps all. */
+const sweepArtifacts = Effect.fnUntraced(function* (
+  maxAge: Duration.Input
+): Effect.fn.Return<number, SessionError | SqlError, SessionStore | SqlClient.SqlClient> {
+  const sessions = yield* SessionStore
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  const age = Duration.toMillis(Duration.max(Duration.fromInputUnsafe(maxAge), leastAge))
+  const old = yield* SqlArtifactStore.storedBefore(sql, (yield* Clock.currentTimeMillis) - age)
+  const unnamed = new Map(old.map(({ created, id }) => [id, created]))
+  if (unnamed.size === 0) return 0
+  // A session without a newer entry cannot name any of them.
+  const oldest = old.reduce((least, { created }) => Math.min(least, created), Infinity)
+  // One page: a session that gets an entry moves to the first one.
+  const { items } = yield* sessions.list({ limit: Number.MAX_SAFE_INTEGER })
+  yield* Stream.fromIterable(items).pipe(
+    Stream.filter(({ modified }) => modified >= oldest),
+    Stream.flatMap(({ sessionId }) =>
+      Stream.catchReason(sessions.export(sessionId, "jsonl"), "SessionError", "NotFound", () => Stream.empty)
+    ),
+    Stream.takeWhile(() => unnamed.size > 0),
+    Stream.runForEach((text) =>
+      Effect.sync(() => {
+        for (const [id] of text.matchAll(SqlArtifactStore.made)) unnamed.delete(id)
+      })
+    )
+  )
+  yield* SqlArtifactStore.removeAll(sql, [...unnamed.keys()])
+  return unnamed.size
+})
+
+// ───────────────────────── Finished executions of `AgentRun` in the tables of the cluster
+
+/** The entity in which the workflow engine of Effect 4.1 keeps the executions of a workflow, and the tag of the request of an execution. */
+const typeOf = (workflow: string) => `Workflow/${workflow}`
+const runTag = "run"
+/** The execution that waits for another one. The payload of that one has it in a member of the engine. */
+const Parent = Schema.Struct({ workflowName: Schema.String, executionId: Schema.String })
+const readParent = Schema.decodeUnknownOption(Parent)
+const readPayload = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+)
+const ownMembers: ReadonlyArray<string> = Object.keys(AgentRun.payloadSchema.fields)
+
+/** An exit, which is that of a suspended execution if its value has that tag. */
+const Exit = Schema.fromJsonString(
+  Schema.Struct({
+    _tag: Schema.String,
+    value: Schema.optionalKey(Schema.Struct({ _tag: Schema.String }))
+  })
+)
+const readExit = Schema.decodeUnknownOption(Exit)
+
+/** Whether a stored reply is the end of an execution. One that cannot be read is none. */
+const isEnd = (reply: string): boolean =>
+  Option.exists(readExit(reply), ({ _tag, value }) => _tag === "Failure" || value?._tag === "Complete")
+
+interface Row {
+  readonly id: string
+  readonly entity_id: string
+  readonly payload: string
+  readonly reply: string
+}
+
+/** Executions that one look reads. */
+const mostExecutions = 200
+
+/** Removes the executions whose end is older than an id of the cluster, and returns their number. */
+const sweepWorkflows = (sql: SqlClient.SqlClient, end: bigint): Effect.Effect<number, SqlError> =>
+  Effect.gen(function* () {
+    let count = 0
+    let after = "0"
+    while (true) {
+      const rows = yield* sql<Row>`SELECT CAST(m.id AS TEXT) AS id, m.entity_id, m.payload, r.payload AS reply
+        FROM cluster_messages m JOIN cluster_replies r ON r.request_id = m.request_id AND r.kind = 0
+        WHERE m.entity_type = ${typeOf(AgentRun._tag)} AND m.tag = ${runTag} AND m.processed
+        AND r.id < ${end} AND m.id > CAST(${after} AS BIGINT) ORDER BY m.id LIMIT ${mostExecutions}`
+      for (const row of rows) {
+        if (!isEnd(row.reply) || (yield* isWanted(sql, row.payload))) continue
+        if (yield* removeExecution(sql, row.entity_id)) count++
+      }
+      const last = rows.at(-1)
+      if (last === undefined) return count
+      after = last.id
+    }
+  })
+
+/** Whether an execution of another workflow may read the result again: it goes on. */
+const isWanted = (sql: SqlClient.SqlClient, payload: string): Effect.Effect<boolean, SqlError> => {
+  const members = Object.entries(Option.getOrUndefined(readPayload(payload)) ?? { unreadable: true })
+  const [other, ...more] = members.filter(([name]) => !ownMembers.includes(name))
+  if (other === undefined) return Effect.succeed(false)
+  const parent = Option.getOrUndefined(readParent(other[1]))
+  return parent === undefined || more.length > 0 ? Effect.succeed(true) : goesOn(sql, parent)
+}
+
+const goesOn = (sql: SqlClient.SqlClient, { executionId, workflowName }: typeof Parent.Type) =>
+  Effect.map(
+    sql<{ readonly reply: string | null }>`SELECT r.payload AS reply FROM cluster_messages m
+      LEFT JOIN cluster_replies r ON r.request_id = m.request_id AND r.kind = 0
+      WHERE m.entity_type = ${typeOf(workflowName)} AND m.entity_id = ${executionId} AND m.tag = ${runTag}`,
+    (rows) => rows.some(({ reply }) => reply === null || !isEnd(reply))
+  )
+
+/** Removes an execution, unless one of its messages waits. */
+const removeExecution = (sql: SqlClient.SqlClient, executionId: string): Effect.Effect<boolean, SqlError> => {
+  const its = sql`entity_type = ${typeOf(AgentRun._tag)} AND entity_id = ${executionId}`
+  return SqlTransaction.run(
+    sql,
+    Effect.gen(function* () {
+      const waiting = yield* sql`SELECT 1 FROM cluster_messages WHERE ${its} AND NOT processed LIMIT 1`
+      if (waiting.length > 0) return false
+      yield* sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT request_id FROM cluster_messages WHERE ${its})`
+      yield* sql`DELETE FROM cluster_messages WHERE ${its}`
+      return true
+    })
+  )
+}

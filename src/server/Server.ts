@@ -22,10 +22,9 @@ import * as Problem from "../api/Problem.ts"
 import type { Provider } from "../Provider.ts"
 import * as AccessLog from "./internal/AccessLog.ts"
 import { Admission } from "./internal/Admission.ts"
-import { Guards } from "./internal/Guards.ts"
+import { Guards, hostNameOf, loopback } from "./internal/Guards.ts"
 import * as Handlers from "./internal/Handlers.ts"
 import * as Cors from "./internal/Cors.ts"
-import * as Hosts from "./internal/Hosts.ts"
 import * as OpenApiPage from "./internal/OpenApiPage.ts"
 import * as ProxyRoutes from "./ProxyRoutes.ts"
 import * as RouteTable from "./internal/RouteTable.ts"
@@ -134,7 +133,7 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
     const beside = yield* routesOf(options)
     const routes = [...beside, OpenApiPage.document(beside)]
     const guards = new Guards({
-      hosts: [...Hosts.loopback, ...hosts.map(Hosts.nameOf)],
+      hosts: [...loopback, ...hosts.map(hostNameOf)],
       cors: new Cors.Cors({ origins: origins.map(Cors.originOf), allowHeaders, exposeHeaders }),
       methods: RouteTable.make([...routes, OpenApiPage.root])
     })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
-import { prompt } from "../../src/durable/internal/PromptLocks.ts"
+import { prompt } from "../../src/durable/internal/Shards.ts"
 
 const address = RunnerAddress.make("127.0.0.1", 4112)
 const shards: [ShardId.ShardId, ShardId.ShardId] = [ShardId.make("default", 1), ShardId.make("default", 2)]

@@ -39,7 +39,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     ...guards,
     fault: "let no request through with an empty token",
-    file: "src/server/internal/Tokens.ts",
+    file: "src/server/internal/Admission.ts",
     without: "the refusal of an empty secret",
     from: "if (secret.length === 0) return false",
     to: "if (secret.length === 0) return given.length === 0"

@@ -10,7 +10,8 @@ import * as History from "../../runs/History.ts"
 import type { Entry } from "../../runs/LogEntry.ts"
 import { Pace } from "../../runs/Pace.ts"
 import type { RunKey, RunLogError, Service as Logs } from "../../runs/RunLogStore.ts"
-import { WireEntry, type Sent } from "./WireEntry.ts"
+import type { AgentEvent } from "../../AgentEvent.ts"
+import * as EventText from "../../runs/EventText.ts"
 
 export type Page = ReadonlyArray<Entry>
 
@@ -90,3 +91,26 @@ export const live = <E>(
       ])
     ).pipe(Stream.flatMap((pages) => pages))
   })
+
+/** The part of an entry that processes send. */
+export interface Sent {
+  readonly position: number
+  readonly tag: string
+  readonly frame: string
+}
+
+export class WireEntry implements Entry {
+  readonly position: number
+  readonly tag: string
+  readonly frame: string
+
+  constructor({ frame, position, tag }: Sent) {
+    this.position = position
+    this.tag = tag
+    this.frame = frame
+  }
+
+  get event(): AgentEvent | undefined {
+    return EventText.ofFrame(this.frame)
+  }
+}

@@ -7,6 +7,14 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
+import type { PersistenceError } from "effect/cluster/ClusterError"
+import type { RunnerAddress } from "effect/cluster/RunnerAddress"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as Exit from "effect/Exit"
+import * as Request from "effect/Request"
+import * as RequestResolver from "effect/RequestResolver"
+import * as Schedule from "effect/Schedule"
+import * as Semaphore from "effect/Semaphore"
 
 /**
  * The shards that this process has taken, as they come.
@@ -54,3 +62,56 @@ export const layer = <E, R>(
       return Context.make(RunnerStorage, { ...own, acquire }).pipe(Context.add(Shards, { taken }))
     })
   ).pipe(Layer.provide(storage))
+
+// ───────────────────────── Locks
+
+// The locks of a worker on its shards, taken as soon as the worker before it has let go of them, and confirmed together.
+//
+// Effect 4.1 asks again after a second for the locks that it did not get. PostgreSQL needs some milliseconds to end the session of a killed
+// process, so that a worker which hears of its death at once asks too early.
+
+/** Asks for locks again for up to 0.8 seconds while it gets none. */
+const often = Schedule.max([Schedule.spaced("80 millis"), Schedule.recurs(10)])
+
+interface Check extends Request.Request<Array<ShardId>, PersistenceError> {
+  readonly address: RunnerAddress
+  readonly shard: ShardId
+}
+
+/** Asks together for the single locks whose questions wait: each stored reply has one, and all go over one connection. */
+const together = (refresh: RunnerStorage["Service"]["refresh"]): RunnerStorage["Service"]["refresh"] => {
+  const turn = Semaphore.makeUnsafe(1)
+  const resolver = RequestResolver.make<Check>((entries) => {
+    const [{ request }] = entries
+    const shards = new Set(entries.map(({ request: { shard } }) => shard))
+    const asked = Effect.map(refresh(request.address, shards), (held) =>
+      entries.forEach((entry) => entry.completeUnsafe(Exit.succeed(held)))
+    )
+    return turn.withPermit(asked)
+  }).pipe(RequestResolver.setDelayEffect(turn.withPermit(Effect.yieldNow)))
+  const check = Request.of<Check>()
+  return (address, shards) => {
+    const [shard, ...others] = shards
+    return shard === undefined || others.length > 0
+      ? refresh(address, shard === undefined ? [] : [shard, ...others])
+      : Effect.request(check({ address, shard }), resolver)
+  }
+}
+
+/** Decorates a storage. */
+export const prompt = (storage: RunnerStorage["Service"]): RunnerStorage["Service"] => ({
+  ...storage,
+  refresh: together(storage.refresh),
+  acquire: (address, shards) => {
+    const wanted = [...shards]
+    return Effect.repeat(
+      Effect.suspend(() => storage.acquire(address, wanted)),
+      { schedule: often, until: (acquired) => acquired.length > 0 || wanted.length === 0 }
+    )
+  }
+})
+
+/** Provides the storage in the database of the context, in which it makes its tables. */
+export const locks = Layer.effect(RunnerStorage, Effect.map(RunnerStorage, prompt)).pipe(
+  Layer.provide(Layer.orDie(SqlRunnerStorage.layer))
+)

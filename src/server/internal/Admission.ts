@@ -2,7 +2,6 @@
  * The checks that a request passes before its handler: token, rate, and the type, size and time of its body, of which nothing is read before.
  */
 import * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -12,10 +11,9 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Json from "../../internal/json.ts"
 import * as Problem from "../../api/Problem.ts"
-import { type Options as RateOptions, RateLimit } from "./RateLimit.ts"
 import { answered, Refusal, refuse } from "./Refusal.ts"
 import type { Body } from "../Routes.ts"
-import * as Tokens from "./Tokens.ts"
+import * as Duration from "effect/Duration"
 
 export interface Options {
   readonly tokens: Effect.Effect<ReadonlyArray<Redacted.Redacted>>
@@ -54,7 +52,7 @@ export class Admission {
     { remoteAddress }: HttpServerRequest
   ): Effect.Effect<void, Refusal> {
     return Effect.flatMap(Effect.zip(Clock.currentTimeMillis, this.options.tokens), ([now, tokens]) => {
-      const token = Tokens.find(tokens, credential)
+      const token = findToken(tokens, credential)
       const isWrong = token === undefined && Redacted.value(credential) !== ""
       const address = isWrong ? Option.getOrElse(remoteAddress, () => "") : ""
       const wait =
@@ -110,3 +108,77 @@ const isLate = new Refusal(new Problem.BodyTimeout({}), close)
 const isBusy = new Refusal(new Problem.TooManyBodies({}), { ...close, "retry-after": "1" })
 
 const mediaTypeOf = (type: string): string => (type.split(";", 1)[0] ?? "").trim().toLowerCase()
+
+// ───────────────────────── The limit on the requests of a token
+
+/**
+ * A limit on the requests of a token.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface RateOptions {
+  /** The most requests in the window. */
+  readonly requests: number
+  /** The length of the window, a duration. Default 1 minute. */
+  readonly window?: Duration.Input
+}
+
+interface Window {
+  readonly end: number
+  count: number
+}
+
+/** The most tokens and addresses that are known. */
+const most = 10_000
+
+export class RateLimit {
+  private readonly windows = new Map<string, Window>()
+  private readonly options: RateOptions | undefined
+
+  constructor(options: RateOptions | undefined) {
+    this.options = options
+  }
+
+  /** Counts a request of a token, or of an address, at the time `now`. Returns 0, or the seconds to wait. */
+  take(token: string, now: number): number {
+    if (this.options === undefined) return 0
+    const { requests, window = "1 minute" } = this.options
+    const known = this.windows.get(token)
+    const current =
+      known !== undefined && now < known.end ? known : { end: now + Duration.toMillis(window), count: 0 }
+    if (current !== known) {
+      const [oldest] = this.windows.keys()
+      if (this.windows.size >= most && oldest !== undefined) this.windows.delete(oldest)
+      this.windows.delete(token)
+      this.windows.set(token, current)
+    }
+    current.count++
+    return current.count <= requests ? 0 : Math.max(1, Math.ceil((current.end - now) / 1000))
+  }
+}
+
+// ───────────────────────── The tokens of a server
+
+const encoder = new TextEncoder()
+
+/** The credential if it is one of the tokens. */
+export const findToken = (
+  tokens: ReadonlyArray<Redacted.Redacted>,
+  credential: Redacted.Redacted
+): string | undefined => {
+  const given = encoder.encode(Redacted.value(credential))
+  let found: string | undefined
+  for (const token of tokens.map(Redacted.value)) if (equal(given, encoder.encode(token))) found = token
+  return found
+}
+
+/** Compares in a time that depends on the length of `given` alone. An empty secret equals nothing. */
+const equal = (given: Uint8Array, secret: Uint8Array): boolean => {
+  if (secret.length === 0) return false
+  let difference = given.length ^ secret.length
+  for (let index = 0; index < given.length; index++) {
+    difference |= (given[index] ?? 0) ^ (secret[index % secret.length] ?? 0)
+  }
+  return difference === 0
+}

@@ -8,7 +8,6 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Problem from "../../api/Problem.ts"
 import * as Cors from "./Cors.ts"
-import * as Hosts from "./Hosts.ts"
 import { answered, refuse } from "./Refusal.ts"
 
 export interface Options {
@@ -31,8 +30,8 @@ export class Guards {
       const request = yield* HttpServerRequest
       const { cors, hosts } = this.options
       const { origin } = request.headers
-      const host = Hosts.of(request)
-      const isKnown = Hosts.allows(hosts, host)
+      const host = hostOf(request)
+      const isKnown = allowsHost(hosts, host)
       const isAllowed = origin === undefined || cors.allows(origin, host)
       const response = !isKnown
         ? refuse(new Problem.Misdirected({}))
@@ -55,3 +54,23 @@ export class Guards {
     return yield* refuse(new Problem.MethodNotAllowed({}), { allow: methods.join(", ") })
   }).pipe(answered)
 }
+
+// ───────────────────────── Hosts
+
+// The hosts that a server answers to, against pages that let their own name resolve to the address of the server.
+
+/** The host of a request with its port, in lower case: the header `Host`, or that of its URL for a runtime that keeps the header. */
+export const hostOf = ({ headers, originalUrl }: HttpServerRequest): string =>
+  (headers["host"] ?? /^https?:\/\/([^/?#]+)/i.exec(originalUrl)?.[1] ?? "").toLowerCase()
+
+/** A host without its port, in lower case. */
+export const hostNameOf = (host: string): string => host.toLowerCase().replace(/:\d+$/, "")
+
+/** Whether a host is one of the names, at any port. */
+export const allowsHost = (names: ReadonlyArray<string>, host: string): boolean => {
+  const name = hostNameOf(host)
+  return name !== "" && names.includes(name)
+}
+
+/** The names of this machine that no other one has. */
+export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]

@@ -1,19 +1,53 @@
 /**
- * The workers whose process ended: each worker holds a connection to each other one, and asks for their sessions at once if the system
- * refuses the next connection.
- *
- * Effect 4.1 checks the others in a singleton, at intervals. The cluster waits a whole lease if the worker that has the singleton is the
- * one that ended.
+ * The calls of the cluster over the sockets of its processes.
  */
+import * as Runners from "effect/cluster/Runners"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as RpcClient from "effect/rpc/RpcClient"
+import * as RpcSerialization from "effect/rpc/RpcSerialization"
+import * as Socket from "effect/socket/Socket"
+import { PeerSockets } from "../PeerSockets.ts"
 import type { RunnerAddress } from "effect/cluster/RunnerAddress"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
-import * as Effect from "effect/Effect"
 import * as FiberMap from "effect/FiberMap"
-import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type { SocketError } from "effect/socket/Socket"
-import { PeerSockets } from "../PeerSockets.ts"
+
+/** The pings notice a frozen worker in 1 to 3 seconds, those of Effect in 5 to 10. */
+const pings = { pingInterval: "1 second", pingTimeout: "2 seconds" } as const
+
+/** The calls to other workers over the sockets of the context. */
+export const calls: Layer.Layer<
+  Runners.RpcClientProtocol,
+  never,
+  PeerSockets | RpcSerialization.RpcSerialization
+> = Layer.effect(
+  Runners.RpcClientProtocol,
+  Effect.gen(function* () {
+    const sockets = yield* PeerSockets
+    const serialization = yield* RpcSerialization.RpcSerialization
+    return {
+      codecFor: serialization.codecFor,
+      make: (address) =>
+        Effect.flatMap(sockets.to(address), (socket) =>
+          RpcClient.makeProtocolSocket(pings).pipe(
+            Effect.provideService(Socket.Socket, socket),
+            Effect.provideService(RpcSerialization.RpcSerialization, serialization)
+          )
+        )
+    }
+  })
+)
+
+// ───────────────────────── Dead peers
+
+// The workers whose process ended: each worker holds a connection to each other one, and asks for their sessions at once if the system
+// refuses the next connection.
+//
+// Effect 4.1 checks the others in a singleton, at intervals. The cluster waits a whole lease if the worker that has the singleton is the
+// one that ended.
 
 const keyOf = ({ host, port }: RunnerAddress) => `${host}:${port}`
 
@@ -63,5 +97,5 @@ const make = (self: RunnerAddress) =>
   })
 
 /** Watches the other workers of the cluster for the worker at an address. */
-export const layer = (self: RunnerAddress): Layer.Layer<never, never, RunnerStorage | PeerSockets> =>
+export const dead = (self: RunnerAddress): Layer.Layer<never, never, RunnerStorage | PeerSockets> =>
   Layer.effectDiscard(Effect.forkScoped(Effect.scoped(make(self))))
