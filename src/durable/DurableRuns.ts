@@ -24,7 +24,7 @@ import * as RunRemoval from "../runs/RunRemoval.ts"
 import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
 import * as Calls from "./internal/Calls.ts"
 import * as Following from "./internal/Following.ts"
-import { LocalRuns } from "./internal/LocalRuns.ts"
+import { LocalRuns, type Service as LocalService } from "./internal/LocalRuns.ts"
 import * as RunGauges from "./internal/RunGauges.ts"
 import { SessionEntity } from "./internal/SessionEntity.ts"
 import * as SessionHandlers from "./internal/SessionHandlers.ts"
@@ -167,27 +167,21 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
   let isDraining = false
   const left = yield* Deferred.make<void>()
   const draining = Effect.suspend(() => (isDraining ? new Problem.Draining({}) : Effect.void))
-  const answers = Effect.timeoutOrElse(SessionProblem.logging(logs.find("")), {
-    duration: "5 seconds",
-    orElse: () =>
-      new Problem.StorageUnavailable({ detail: "The database has not answered within 5 seconds." })
-  })
-  const ready = Effect.andThen(draining, answers)
   const place = cwd === undefined ? {} : { cwd }
   yield* RunGauges.measure(logs)
   return {
     ready: Effect.andThen(draining, Health.probe(logs)),
-    createSession: (options) => Effect.andThen(ready, calls.create({ ...place, ...options })),
+    createSession: (options) => Effect.andThen(draining, calls.create({ ...place, ...options })),
     listSessions: (page) => Sessions.list({ cwd, sessions }, page),
     readSession: (sessionId) => Sessions.read(sessions, sessionId),
-    updateSession: (sessionId, changes) => Effect.andThen(ready, calls.update(sessionId, changes)),
+    updateSession: (sessionId, changes) => Effect.andThen(draining, calls.update(sessionId, changes)),
     deleteSession: (sessionId) => calls.remove(sessionId),
     deleteRun: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
-    forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
+    forkSession: (sessionId, options) => Effect.andThen(draining, calls.fork(sessionId, options)),
     known: (sessionId, idempotency) => Starting.stored({ logs, sessions }, sessionId, idempotency),
-    start: (request) => Effect.andThen(ready, calls.start(request)),
+    start: (request) => Effect.andThen(draining, calls.start(request)),
     ...reads(new History(logs, (runId) => shown(local?.owed(runId))), logs, sessions),
-    ...watches(calls, logs, Deferred.await(left)),
+    ...watches(calls, logs, local, Deferred.await(left)),
     ...requests(calls),
     drain: (grace) =>
       Effect.suspend(() => {
@@ -235,9 +229,10 @@ const reads = (
 const watches = (
   calls: Calls.Calls,
   logs: Logs,
+  local: LocalService | undefined,
   left: Effect.Effect<void>
 ): Pick<Runs.Service, "watch" | "events"> => {
-  const watch = watcher(calls, logs, left)
+  const watch = watcher(calls, logs, local, left)
   return {
     watch,
     events: (runId, after, options) =>
@@ -246,10 +241,16 @@ const watches = (
 }
 
 /** Watchers, of which the last one of this process may cancel its run. */
-const watcher = (calls: Calls.Calls, logs: Logs, left: Effect.Effect<void>): Runs.Service["watch"] => {
+const watcher = (
+  calls: Calls.Calls,
+  logs: Logs,
+  local: LocalService | undefined,
+  left: Effect.Effect<void>
+): Runs.Service["watch"] => {
   const held = new Map<string, number>()
   return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false, partials = false } = {}) {
-    const run = yield* calls.find(runId)
+    const here = local?.sessionOf(runId)
+    const run = here === undefined ? yield* calls.find(runId) : { runId, sessionId: here, ended: undefined }
     if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(logs, run, after))
     const pages = Stream.interruptWhen(Following.live(logs, calls.watch(run, partials), run, after), left)
     if (cancelOnLeave === false) return pages

@@ -23,7 +23,9 @@ export const make = (host: Host): Sessions => ({
   createSession: (options) => {
     const { sessionId = crypto.randomUUID() } = options
     // One at a time: the second of two requests finds the session of the first.
-    const made = host.locked(sessionId, () => create(host, { ...options, sessionId }))
+    const made = host.locked(sessionId, (conversation) =>
+      create(host, conversation, { ...options, sessionId })
+    )
     return Effect.andThen(host.ready, made)
   },
   listSessions: (page) => list(host.parts, page),
@@ -35,6 +37,7 @@ export const make = (host: Host): Sessions => ({
 
 const create = Effect.fnUntraced(function* (
   { parts }: Host,
+  conversation: Conversation,
   options: NewSession & { readonly sessionId: string }
 ) {
   const { cwd = parts.cwd, name, sessionId } = options
@@ -46,10 +49,13 @@ const create = Effect.fnUntraced(function* (
       ...(cwd === undefined ? {} : { cwd })
     })
   )
+  const patch = patchOf(options)
+  // The cluster decides that this process has the session: no other one waits for its lock.
+  if (parts.adopts && Object.keys(patch).length === 0)
+    return yield* Effect.as(conversation.openNew(made), sessionId)
   return yield* Effect.scoped(
     Effect.gen(function* () {
       const session = yield* made
-      const patch = patchOf(options)
       if (Object.keys(patch).length === 0) return session.id
       yield* Effect.mapError(
         session.record([{ _tag: "OptionsChanged", options: patch }]),

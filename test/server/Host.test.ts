@@ -90,6 +90,9 @@ describe("a process that is asked for sessions", () => {
       assert.strictEqual((yield* Effect.flip(runs.start(none))).status, 404)
       assert.strictEqual((yield* Effect.flip(runs.updateSession("none", { name: "x" }))).status, 404)
       assert.strictEqual((yield* Effect.flip(runs.deleteSession("none"))).status, 404)
+      // A new session stays open for a moment.
+      assert.strictEqual(host.conversations.size, 1)
+      yield* TestClock.adjust("3 seconds")
       assert.strictEqual(host.conversations.size, 0)
       const { runId } = yield* runs.start({ sessionId, prompt: "one" })
       assert.strictEqual(host.conversations.size, 1)

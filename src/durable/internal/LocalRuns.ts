@@ -42,8 +42,8 @@ export interface Service {
   readonly isOpen: (sessionId: string) => boolean
   /** Waits until this process does not have a session open. */
   readonly closed: (sessionId: string) => Effect.Effect<void>
-  /** A run that this process has. */
-  readonly has: (runId: string) => RunKey | undefined
+  /** The id of the session of a run that this process has. */
+  readonly sessionOf: (runId: string) => string | undefined
   /** A run that has ended in this process, and whose end the store has refused so far. */
   readonly owed: (runId: string) => Payload.Run | undefined
   /** Waits until no tool call of the run of a session goes on in this process. */

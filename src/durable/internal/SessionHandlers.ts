@@ -38,7 +38,7 @@ const local = (options: LiveRuns.Options, gate: Gate) =>
         first: (sessionId) => host.conversations.get(sessionId)?.first,
         isOpen: (sessionId) => host.conversations.get(sessionId)?.agent !== undefined,
         closed: (sessionId) => host.conversations.get(sessionId)?.closed ?? Effect.void,
-        has: (runId) => host.runs.get(runId),
+        sessionOf: (runId) => host.runs.get(runId)?.sessionId,
         owed: (runId) => {
           const run = host.runs.get(runId)
           return run?.isOwed === true ? run.info : undefined
@@ -176,7 +176,7 @@ class SessionRequests {
 
   create(request: Requests.Sent) {
     return Effect.flatMap(Requests.decode(Requests.Create, request), (options) =>
-      this.runs.createSession({ ...options, sessionId: this.sessionId })
+      Effect.tap(this.runs.createSession({ ...options, sessionId: this.sessionId }), this.drive)
     )
   }
 

@@ -2,6 +2,7 @@
  * The conversation of a session in this process: its agent while it is open, the run it has, and the runs that wait.
  */
 import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -39,6 +40,9 @@ interface Opened {
 
 /** The time for which a process keeps a run that waits for a person. */
 const patience = "1 second"
+
+/** The time for which a session that was just made stays open. */
+const moment = "2 seconds"
 
 export class Conversation {
   readonly sessionId: string
@@ -102,25 +106,47 @@ export class Conversation {
     yield* this.kept
     if (this.opened !== undefined && !this.isSpent) return this.opened.agent
     yield* this.close
-    const { scope: outer, sessions } = this.host
-    const scope = yield* Scope.fork(outer)
-    const session = SessionProblem.opening(Scope.provide(sessions.open(this.sessionId), scope))
-    const { agent } = yield* Effect.flatMap(session, (session) => this.takeOver(session, scope)).pipe(
-      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
+    const scope = yield* Scope.fork(this.host.scope)
+    const opened = Scope.provide(this.host.sessions.open(this.sessionId), scope)
+    const { agent } = yield* SessionProblem.opening(opened).pipe(
+      Effect.map((session) => this.held(session)),
+      Effect.flatMap((session) =>
+        Effect.flatMap(Taking.take(this.host, session, this.host.isLive), (taken) =>
+          this.takeOver(session, scope, taken)
+        )
+      ),
+      closedOnFailure(scope)
     )
-    yield* this.restLater
+    yield* this.restLater(this.host.idle)
     return agent
   })
 
-  /** Makes the agent of a session, and continues the runs of the session that have not ended. */
-  private takeOver(opened: SessionStore.OpenSession, scope: Scope.Closeable) {
+  /**
+   * Opens a session that was just made, and keeps it for a moment: a prompt follows as a rule. Where its agent cannot be made, that prompt
+   * fails. Needs the lock.
+   */
+  openNew<E>(made: Effect.Effect<SessionStore.OpenSession, E, Scope.Scope>): Effect.Effect<void, E> {
     return Effect.gen({ self: this }, function* () {
-      this.hold = new Hold(
-        Effect.suspend(() => this.lose),
-        (error) => this.current?.refuse(error)
-      )
-      const session = this.hold.of(opened)
-      const taken = yield* Taking.take(this.host, session, this.host.isLive)
+      const scope = yield* Scope.fork(this.host.scope)
+      const session = this.held(yield* closedOnFailure(scope)(Scope.provide(made, scope)))
+      const taken = { session, waiting: [], over: [] }
+      yield* Effect.ignore(closedOnFailure(scope)(this.takeOver(session, scope, taken)))
+      yield* this.restLater(moment)
+    })
+  }
+
+  /** The session while this process holds it. */
+  private held(session: SessionStore.OpenSession): SessionStore.OpenSession {
+    this.hold = new Hold(
+      Effect.suspend(() => this.lose),
+      (error) => this.current?.refuse(error)
+    )
+    return this.hold.of(session)
+  }
+
+  /** Makes the agent of a session, and continues the runs of the session that have not ended. */
+  private takeOver(session: SessionStore.OpenSession, scope: Scope.Closeable, taken: Taking.Taken) {
+    return Effect.gen({ self: this }, function* () {
       const made = yield* Effect.onError(this.make(session, scope, taken.session), () =>
         Taking.giveBack(taken)
       )
@@ -308,7 +334,7 @@ export class Conversation {
       if (Deferred.isDoneUnsafe(run.done)) return Effect.void
       if (this.current === run) this.current = undefined
       const next = this.nextBegun()
-      const rest = Effect.andThen(this.restLater, this.afterSuspended(run))
+      const rest = Effect.andThen(this.restLater(this.host.idle), this.afterSuspended(run))
       return Effect.andThen(run.close, this.isSpent ? this.renewed : (next ?? rest))
     })
   }
@@ -369,15 +395,17 @@ export class Conversation {
   }
 
   /** Lets go of the session after a while without a run. */
-  private readonly restLater: Effect.Effect<void> = Effect.suspend(() => {
-    const { count, opened } = this
-    if (opened === undefined) return Effect.void
-    const isDue = () => this.count === count && this.first === undefined
-    const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
-    const later = Effect.raceFirst(Effect.sleep(this.host.idle), Deferred.await(opened.closed))
-    const rested = Effect.andThen(this.lock.withPermit(rest), Effect.sync(this.host.onRested))
-    return this.forked(Effect.andThen(later, rested))
-  })
+  private restLater(idle: Duration.Input): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { count, opened } = this
+      if (opened === undefined) return Effect.void
+      const isDue = () => this.count === count && this.first === undefined
+      const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
+      const later = Effect.raceFirst(Effect.sleep(idle), Deferred.await(opened.closed))
+      const rested = Effect.andThen(this.lock.withPermit(rest), Effect.sync(this.host.onRested))
+      return this.forked(Effect.andThen(later, rested))
+    })
+  }
 
   /** Closes the agent and the session. Needs the lock, and that there is no run. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -389,5 +417,10 @@ export class Conversation {
     return Scope.close(opened.scope, Exit.void)
   })
 }
+
+const closedOnFailure =
+  (scope: Scope.Closeable) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.onExit(effect, (exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
 
 const refused = ({ message }: { readonly message: string }) => new Problem.InvalidRequest({ detail: message })

@@ -109,7 +109,7 @@ const numberOf = (value: number | bigint): number => {
 /** Makes a session, and has it open until the scope closes. */
 export const create = (database: Database, { created, cwd, sessionId }: NewSession) => {
   let tries = 0
-  return claimed(database, (owner, now) =>
+  const take = (owner: Owner, now: number) =>
     Effect.gen(function* () {
       const { sql } = database
       tries++
@@ -132,7 +132,9 @@ export const create = (database: Database, { created, cwd, sessionId }: NewSessi
       if (!isOwn || isClaimed(database, found)) return yield* failed(sessionId, new Exists())
       return { sessionId, id: Number(found.id), fence: Number(found.fence), bytes: 0 }
     })
-  )
+  return database.takeOver
+    ? claimedBy(database, (owner, now, note) => Effect.tap(take(owner, now), note))
+    : claimed(database, take)
 }
 
 const isClaimed = ({ claims }: Database, { fence, id, session_id: sessionId }: Stored): boolean => {
