@@ -13,7 +13,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     ...order,
     without: "the check of the host",
-    from: "const isKnown = Hosts.allows(hosts, host)",
+    from: "const isKnown = allowsHost(hosts, host)",
     to: "const isKnown = true"
   },
   {
