@@ -116,6 +116,18 @@ describe("LanguageModelProvider", () => {
       })
     )
 
+    it.live("repeats a call whose answer ends for tool calls and has none", () => {
+      const fake = Fake.make(
+        [...Fake.text("Let me"), Fake.finish("tool-calls")],
+        [...Fake.text("Done"), Fake.finish("stop")]
+      )
+      return Effect.gen(function* () {
+        const agent = yield* Agent.make({ model: "m" })
+        assert.strictEqual((yield* agent.prompt("Hi")).text, "Done")
+        assert.strictEqual(fake.asked.length, 2)
+      }).pipe(Effect.provide(LanguageModelProvider.layer().pipe(Layer.provide(fake.layer))), Effect.scoped)
+    })
+
     it.effect("tells the model of a call to no tool, and of arguments that do not fit", () =>
       Effect.gen(function* () {
         const model = Fake.make(

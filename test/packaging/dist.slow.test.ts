@@ -40,7 +40,8 @@ const entries = [
   "testing",
   "proxy",
   "tool-search",
-  "tools"
+  "tools",
+  "view"
 ]
 
 /** Runs a script in a Node of its own, and gives what it prints. */
