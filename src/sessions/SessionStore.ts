@@ -36,19 +36,18 @@
  */
 import * as Context from "effect/Context"
 import type { Options, Service } from "./internal/Contract.ts"
-import * as Contents from "./internal/Contents.ts"
 import * as Export from "./internal/Export.ts"
 import * as Forking from "./internal/Forking.ts"
-import * as Keeping from "./internal/Keeping.ts"
 import * as Listing from "./internal/Listing.ts"
 import * as Opening from "./internal/Opening.ts"
-import * as RunSearch from "./internal/RunSearch.ts"
+import * as Reading from "./internal/Reading.ts"
 import * as Search from "./internal/Search.ts"
 import type { SessionStorage } from "./SessionStorage.ts"
 
 export type {
   Contents,
   CreateOptions,
+  Damage,
   ForkOptions,
   Hit,
   ListOptions,
@@ -59,7 +58,6 @@ export type {
   Service,
   Summary
 } from "./internal/Contract.ts"
-export type { Damage } from "./internal/Reading.ts"
 
 /**
  * The service that keeps sessions.
@@ -120,12 +118,12 @@ export const make = (storage: SessionStorage, options: Options = {}): Service =>
   create: (created) => Opening.create(storage, options, created),
   open: (sessionId) => Opening.open(storage, options, sessionId),
   openOrCreate: (sessionId, created) => Opening.openOrCreate(storage, options, sessionId, created),
-  read: (sessionId) => Contents.read(storage, sessionId),
+  read: (sessionId) => Reading.contents(storage, sessionId),
   list: Listing.make(storage),
   search: (text, where) => Search.search(storage, text, where),
-  sessionOf: (runId) => RunSearch.sessionOf(storage, runId),
+  sessionOf: (runId) => Search.sessionOf(storage, runId),
   fork: (sessionId, forked) => Forking.fork(storage, sessionId, forked),
   export: (sessionId, format) => Export.exported(storage, sessionId, format),
   delete: (sessionId) => storage.remove(sessionId),
-  retain: (retention) => Keeping.retain(storage, retention)
+  retain: (retention) => Listing.retain(storage, retention)
 })

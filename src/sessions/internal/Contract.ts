@@ -8,8 +8,20 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type * as Message from "../../Message.ts"
 import type { Restored, Session, SessionError } from "../../Session.ts"
-import type { Damage } from "./Reading.ts"
 import type * as SessionEntry from "../SessionEntry.ts"
+
+/**
+ * A fault of a stored session.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Damage {
+  /** The number of the line, from 1. */
+  readonly line: number
+  /** The fault in words. */
+  readonly detail: string
+}
 
 /**
  * The options of a store.

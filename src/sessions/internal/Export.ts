@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Message from "../../Message.ts"
 import type { SessionError } from "../../Session.ts"
-import * as Contents from "./Contents.ts"
+import * as Reading from "./Reading.ts"
 import { entryOf } from "./Listing.ts"
 import * as SessionEntry from "../SessionEntry.ts"
 import type { SessionStorage } from "../SessionStorage.ts"
@@ -22,7 +22,7 @@ export const exported = (
           .reduce((text, entry) => `${text}${SessionEntry.encode(entry)}\n`, "")
       )
     : Stream.unwrap(
-        Effect.map(Contents.read(storage, sessionId), ({ session, view }) =>
+        Effect.map(Reading.contents(storage, sessionId), ({ session, view }) =>
           Stream.fromIterable([`# ${session.title || session.sessionId}\n`, ...view.messages.map(markdownOf)])
         )
       )

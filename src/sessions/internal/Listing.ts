@@ -7,10 +7,11 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as Message from "../../Message.ts"
 import { SessionError, Unreadable } from "../../Session.ts"
-import type { ListOptions, Page, Summary } from "./Contract.ts"
+import type { ListOptions, Page, Summary, Retention } from "./Contract.ts"
 import * as SessionEntry from "../SessionEntry.ts"
 import type { SessionStorage, StoredLine, StoredSession, Wanted } from "../SessionStorage.ts"
-import { titleOf } from "./Titles.ts"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 
 /** The sessions of a storage, those with the newest entries first. */
 export const newest = (storage: SessionStorage, where?: Wanted) =>
@@ -145,3 +146,69 @@ const labelIn = (line: StoredLine, targetId: string): string | undefined => {
 /** The entry of a line, `undefined` if it holds none. */
 export const entryOf = (line: StoredLine): SessionEntry.SessionEntry | undefined =>
   typeof line === "string" ? Result.getOrUndefined(SessionEntry.decode(line)) : undefined
+
+// ───────────────────────── Titles, and one-line pieces of text
+
+/** Most characters of a title. */
+const maxTitle = 80
+
+/** The first line of a text that is not empty, cut to the length of a title. */
+export const titleOf = (text: string): string => {
+  const line = text.split("\n").find((one) => one.trim() !== "") ?? ""
+  return cut(line.replace(/\s+/g, " ").trim(), maxTitle)
+}
+
+/** The text, cut to a number of characters between two of them. */
+export const cut = (text: string, max: number): string => {
+  if (text.length <= max) return text
+  const characters = Array.from(text.slice(0, max))
+  return `${characters.slice(0, -1).join("")}…`
+}
+
+/** The part of a text around a place, on one line. */
+export const excerptOf = (text: string, at: number, length: number): string => {
+  const [start, end] = [Math.max(0, at - 40), Math.min(text.length, at + length + 80)]
+  const part = text.slice(start, end).replace(/\s+/g, " ").trim()
+  return `${start > 0 ? "…" : ""}${part}${end < text.length ? "…" : ""}`
+}
+
+// ───────────────────────── Bounds
+
+/** Removes the sessions that exceed the bounds of a store. */
+export const retain = (
+  storage: SessionStorage,
+  retention: Retention
+): Effect.Effect<ReadonlyArray<string>, SessionError> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const sessions = yield* newest(storage)
+    const kept = new Set(retention.keep)
+    const due = excess(sessions, retention, now).filter(({ sessionId }) => !kept.has(sessionId))
+    const removed = yield* Effect.forEach(due, ({ sessionId }) =>
+      storage.remove(sessionId).pipe(
+        Effect.as([sessionId]),
+        Effect.catchTag("SessionError", (error) =>
+          error.reason._tag === "Locked" || error.reason._tag === "NotFound"
+            ? Effect.succeed([])
+            : Effect.fail(error)
+        )
+      )
+    )
+    return removed.flat()
+  })
+
+/** The sessions that exceed a bound, those with the oldest entries first. */
+const excess = (
+  sessions: ReadonlyArray<StoredSession>,
+  { maxAge = Duration.infinity, maxBytes = Infinity, maxCount = Infinity }: Retention,
+  now: number
+): ReadonlyArray<StoredSession> => {
+  const oldest = now - Duration.toMillis(maxAge)
+  let sum = 0
+  return sessions
+    .filter(({ bytes, modified }, index) => {
+      sum += bytes
+      return index >= maxCount || modified < oldest || sum > maxBytes
+    })
+    .reverse()
+}

@@ -6,21 +6,11 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { SessionError } from "../../Session.ts"
 import * as SessionEntry from "../SessionEntry.ts"
-import { SessionState } from "./SessionState.ts"
+import { SessionState, firstUser } from "./SessionState.ts"
 import type { SessionStorage, StoredLine } from "../SessionStorage.ts"
-
-/**
- * A fault of a stored session.
- *
- * @category models
- * @since 0.2.0
- */
-export interface Damage {
-  /** The number of the line, from 1. */
-  readonly line: number
-  /** The fault in words. */
-  readonly detail: string
-}
+import * as Message from "../../Message.ts"
+import type { Contents, Damage } from "./Contract.ts"
+import { titleOf } from "./Listing.ts"
 
 /** The state of a session as far as it is read. */
 export class Reading {
@@ -79,4 +69,21 @@ export const read = (
         for (const line of lines) reading.add(line)
       })
     return Effect.as(Stream.runForEach(storage.lines(sessionId), add), reading)
+  })
+
+/** A whole session. */
+export const contents = (storage: SessionStorage, sessionId: string): Effect.Effect<Contents, SessionError> =>
+  Effect.gen(function* () {
+    const entries: Array<SessionEntry.SessionEntry> = []
+    const stored = yield* storage.find(sessionId)
+    const { damage, state } = yield* read(storage, sessionId, (entry) => void entries.push(entry))
+    const { name, start } = state
+    const user = firstUser(state)
+    const session = {
+      ...stored,
+      cwd: start?.cwd ?? "",
+      ...(name === "" ? {} : { name }),
+      title: name === "" ? titleOf(user === undefined ? "" : Message.textOf(user)) : name
+    }
+    return { session, entries, labels: state.labels, view: state.restored(), damage }
   })
