@@ -185,10 +185,10 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`Retry`: `maxRetryAfter`", "resilience/Retry", /maxRetryAfter (?:\?\?|=) "(\d+) seconds"/],
   [
     "`timeouts.firstByte` of a provider",
-    "providers/internal/silence",
+    "providers/internal/connection",
     /timeouts\.firstByte \?\? "(\d+) seconds"/
   ],
-  ["`timeouts.idle` of a provider", "providers/internal/silence", /timeouts\.idle \?\? "(\d+) seconds"/],
+  ["`timeouts.idle` of a provider", "providers/internal/connection", /timeouts\.idle \?\? "(\d+) seconds"/],
   ["`agent.subscribe`: `timeout`", "internal/mailbox", /defaultTimeout = Duration\.seconds\((\d+)\)/],
   ["`Compaction`: `reserve`", "context/Compaction", /Math\.min\(([\d_]+), window \/ 6/],
   ["`Compaction`: `keepRecent`", "context/Compaction", /Math\.min\(([\d_]+), window \/ 8/],

@@ -14,14 +14,19 @@ import { Unauthenticated } from "../ProviderError.ts"
 import * as Auth from "./Auth.ts"
 import { bedrockConverse } from "./internal/bedrock/protocol.ts"
 import * as Framing from "./Framing.ts"
-import * as Address from "./internal/address.ts"
-import * as CredentialFailure from "./internal/credentialFailure.ts"
-import * as Environment from "./internal/environment.ts"
-import { given } from "./internal/given.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
-import type { Timeouts } from "./internal/silence.ts"
-import { vendorAtBedrock } from "./internal/models/ids.ts"
+import {
+  addressParts,
+  configured,
+  credentialFailure,
+  explained,
+  first,
+  redacted,
+  type Retried,
+  type ServerOptions
+} from "./internal/vendor.ts"
+import { given } from "./internal/json.ts"
+import type { Timeouts } from "./internal/connection.ts"
+import { vendorAtBedrock } from "./internal/models/rule.ts"
 import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
@@ -117,7 +122,7 @@ export interface Options extends ServerOptions {
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const { apiKey, credentials, headers, id = "amazon-bedrock", region, timeouts } = options
-  const [base, query] = Address.parts(options.baseUrl ?? serverOf(region))
+  const [base, query] = addressParts(options.baseUrl ?? serverOf(region))
   const route = (model: string, name: string) => `${base}/model/${encodeURIComponent(model)}/${name}${query}`
   return Transport.make({
     protocol: bedrockConverse(id),
@@ -126,7 +131,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       url: (model) => route(model, "converse-stream"),
       countingUrl: (model) => route(model.replace(geography, ""), "count-tokens"),
       auth: authOf(region, credentials),
-      apiKey: SecretKey.of(apiKey),
+      apiKey: redacted(apiKey),
       headers,
       serves: { vendor: vendorAtBedrock }
     },
@@ -169,7 +174,7 @@ const current = (
   if (typeof source !== "function") return Effect.succeed(source)
   return Effect.tryPromise({
     try: () => source({ forceRefresh: isRefused }),
-    catch: (cause) => CredentialFailure.reason("The AWS credentials cannot be read", cause)
+    catch: (cause) => credentialFailure("The AWS credentials cannot be read", cause)
   })
 }
 
@@ -272,9 +277,9 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   )
 }
 
-const regionOfEnvironment = Environment.explained(
+const regionOfEnvironment = explained(
   ["AWS_REGION", "AWS_DEFAULT_REGION"],
-  Environment.first(["AWS_REGION", "AWS_DEFAULT_REGION"]),
+  first(["AWS_REGION", "AWS_DEFAULT_REGION"]),
   { value: "the region", option: "a region" }
 )
 
@@ -291,7 +296,7 @@ const account: Config.Config<Access> = Config.map(
   })
 )
 
-const access: Config.Config<Access> = Environment.explained(
+const access: Config.Config<Access> = explained(
   ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"],
   Config.NonEmptyString("AWS_BEARER_TOKEN_BEDROCK").pipe(
     Config.map((key): Access => ({ apiKey: Redacted.make(key) })),
@@ -301,6 +306,6 @@ const access: Config.Config<Access> = Environment.explained(
 )
 
 const address: Config.Config<Pick<Options, "baseUrl">> = Config.map(
-  Config.withDefault(Environment.first(["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"]), ""),
+  Config.withDefault(first(["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"]), ""),
   (baseUrl) => (baseUrl === "" ? {} : { baseUrl })
 )

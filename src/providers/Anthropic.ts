@@ -10,15 +10,20 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
-import * as Address from "./internal/address.ts"
+import {
+  addressParts,
+  configured,
+  explained,
+  isAt,
+  redacted,
+  type Retried,
+  type ServerOptions,
+  withoutPath
+} from "./internal/vendor.ts"
 import { anthropicMessages } from "./internal/anthropic/protocol.ts"
-import * as Environment from "./internal/environment.ts"
-import { given } from "./internal/given.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
-import type { Timeouts } from "./internal/silence.ts"
-import * as ToolSearch from "./internal/toolSearch.ts"
-import { among, vendorOf } from "./internal/models/lookup.ts"
+import { given } from "./internal/json.ts"
+import type { Timeouts } from "./internal/connection.ts"
+import { among, vendorOf } from "./internal/models/rule.ts"
 import { anthropic } from "./internal/models/anthropic.ts"
 import * as Transport from "./Transport.ts"
 
@@ -108,24 +113,24 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     id = "anthropic",
     timeouts
   } = options
-  const [base, query] = Address.parts(baseUrl)
-  const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages`
+  const [base, query] = addressParts(baseUrl)
+  const url = `${withoutPath("/v1", withoutPath("/messages", base))}/v1/messages`
   const vendor = options.vendor ?? vendorOf(id, "anthropic")
   const sent = { "anthropic-version": "2023-06-01", ...lowerCased(headers) }
   return Transport.make({
-    protocol: anthropicMessages(id, { keepsUnsigned: !ToolSearch.isAt("anthropic.com", baseUrl) }),
+    protocol: anthropicMessages(id, { keepsUnsigned: !isAt("anthropic.com", baseUrl) }),
     deployment: {
       url: () => `${url}${query}`,
       countingUrl: () => `${url}/count_tokens${query}`,
       auth: authToken === undefined ? auth : Auth.bearer,
-      apiKey: SecretKey.of(authToken ?? apiKey),
+      apiKey: redacted(authToken ?? apiKey),
       headers: sent,
       serves: {
         withoutSampling: sent["anthropic-version"] >= "2026-10-21",
         vendor,
         rules: vendor === "anthropic" ? among(anthropic) : undefined,
-        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl),
-        promptChanges: options.promptChanges ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
+        toolSearch: options.toolSearch ?? isAt("api.anthropic.com", baseUrl),
+        promptChanges: options.promptChanges ?? isAt("api.anthropic.com", baseUrl)
       }
     },
     timeouts,
@@ -244,7 +249,7 @@ const headersOf = (lines: string): Readonly<Record<string, string>> =>
 
 type Key = Pick<Options, "apiKey" | "authToken">
 
-const key: Config.Config<Key> = Environment.explained(
+const key: Config.Config<Key> = explained(
   ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
   Config.NonEmptyString("ANTHROPIC_AUTH_TOKEN").pipe(
     Config.map((token): Key => ({ authToken: Redacted.make(token) })),

@@ -14,15 +14,20 @@ import { Provider } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
 import { Unauthenticated } from "../ProviderError.ts"
 import * as Auth from "./Auth.ts"
-import * as Address from "./internal/address.ts"
-import * as CredentialFailure from "./internal/credentialFailure.ts"
-import * as Environment from "./internal/environment.ts"
-import { given } from "./internal/given.ts"
-import { among } from "./internal/models/lookup.ts"
+import {
+  addressParts,
+  configured,
+  credentialFailure,
+  redacted,
+  type Retried,
+  type ServerOptions,
+  withoutPath
+} from "./internal/vendor.ts"
+import * as Environment from "./internal/vendor.ts"
+import { given } from "./internal/json.ts"
+import { among } from "./internal/models/rule.ts"
 import { openai } from "./internal/models/openai.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
-import type { Timeouts } from "./internal/silence.ts"
+import type { Timeouts } from "./internal/connection.ts"
 import { common } from "./internal/openAiChat/compat.ts"
 import { openAiChat } from "./internal/openAiChat/protocol.ts"
 import { openAiResponses } from "./internal/openAiResponses/protocol.ts"
@@ -140,7 +145,7 @@ export const make = Effect.fnUntraced(function* (
       url: () => url(isChat ? "chat/completions" : "responses"),
       ...(isChat ? {} : { countingUrl: () => url("responses/input_tokens") }),
       auth: credential === undefined ? Auth.header("api-key") : yield* entra(credential, scope),
-      apiKey: SecretKey.of(options.apiKey),
+      apiKey: redacted(options.apiKey),
       headers: options.headers,
       serves: {
         vendor,
@@ -157,8 +162,8 @@ export const make = Effect.fnUntraced(function* (
 const usualScope = "https://cognitiveservices.azure.com/.default"
 
 const urlOf = (baseUrl: string, route: string): string => {
-  const [base, query] = Address.parts(baseUrl)
-  const resource = Address.without("/openai", Address.without("/v1", base))
+  const [base, query] = addressParts(baseUrl)
+  const resource = withoutPath("/openai", withoutPath("/v1", base))
   return `${resource}/openai/v1/${route}${query}`
 }
 
@@ -186,7 +191,7 @@ const early = 5 * 60_000
 const requested = (credential: TokenCredential, scope: string): Effect.Effect<AccessToken, Reason> =>
   Effect.tryPromise({
     try: () => credential.getToken(scope),
-    catch: (cause) => CredentialFailure.reason("The credential gives no token for Azure OpenAI", cause)
+    catch: (cause) => credentialFailure("The credential gives no token for Azure OpenAI", cause)
   }).pipe(
     Effect.flatMap((token) =>
       token === null

@@ -3,12 +3,12 @@
  *
  * @since 0.2.0
  */
-import type { Reader } from "./internal/frame.ts"
-import { AwsEventStreamReader } from "./internal/awsEventStream.ts"
-import { LineReader } from "./internal/ndjson.ts"
-import { SseReader } from "./internal/sse.ts"
+import type { Reader } from "./internal/framing.ts"
+import { AwsEventStreamReader } from "./internal/framing.ts"
+import { LineReader } from "./internal/framing.ts"
+import { SseReader } from "./internal/framing.ts"
 
-export type { Frame, Reader } from "./internal/frame.ts"
+export type { Frame, Reader } from "./internal/framing.ts"
 
 /**
  * How the bytes of answers divide into frames.

@@ -10,15 +10,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
-import * as Address from "./internal/address.ts"
-import * as Environment from "./internal/environment.ts"
-import { given } from "./internal/given.ts"
+import { addressParts, configured, redacted, type Retried, type ServerOptions } from "./internal/vendor.ts"
+import * as Environment from "./internal/vendor.ts"
+import { given } from "./internal/json.ts"
 import { googleGenerate } from "./internal/gemini/protocol.ts"
-import { among } from "./internal/models/lookup.ts"
+import { among } from "./internal/models/rule.ts"
 import { google } from "./internal/models/google.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
-import type { Timeouts } from "./internal/silence.ts"
+import type { Timeouts } from "./internal/connection.ts"
 import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
@@ -76,7 +74,7 @@ export interface Options extends ServerOptions {
  * @category constructors
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
-  const [base, query] = Address.parts(options.baseUrl ?? origin)
+  const [base, query] = addressParts(options.baseUrl ?? origin)
   const rest = query === "" ? "" : `&${query.slice(1)}`
   return Transport.make({
     protocol: googleGenerate(id),
@@ -84,7 +82,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
       countingUrl: (model) => `${versioned(base)}/${pathOf(model)}:countTokens${query}`,
       auth: Auth.header("x-goog-api-key"),
-      apiKey: SecretKey.of(options.apiKey),
+      apiKey: redacted(options.apiKey),
       headers: options.headers,
       serves: { vendor: id, rules: among(google) }
     },

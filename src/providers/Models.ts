@@ -9,12 +9,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Ids from "./internal/models/ids.ts"
-import { joined, Rules, type Vendor } from "./internal/models/lookup.ts"
-import type { Rule } from "./internal/models/rule.ts"
+import { isPattern, joined, type Rule, Rules, type Vendor } from "./internal/models/rule.ts"
 import { rules as all, rulesOf } from "./internal/models/tables.ts"
 
-export { Rules, type Vendor, vendorOf } from "./internal/models/lookup.ts"
+export { Rules, type Vendor, vendorOf } from "./internal/models/rule.ts"
 export type { Endpoint, MediaLimits, Rule, Thinking, Word } from "./internal/models/rule.ts"
 
 /**
@@ -62,7 +60,7 @@ export const layer = (own: ReadonlyArray<Rule>): Layer.Layer<never> =>
   Layer.effect(
     Rules,
     Effect.suspend(() => {
-      const broken = own.find(({ pattern }) => !Ids.isPattern(pattern))
+      const broken = own.find(({ pattern }) => !isPattern(pattern))
       return broken === undefined
         ? Effect.succeed(own)
         : Effect.die(

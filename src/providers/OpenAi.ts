@@ -15,19 +15,24 @@ import type * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
-import * as Address from "./internal/address.ts"
-import * as Environment from "./internal/environment.ts"
-import * as Opaque from "./internal/opaque.ts"
+import {
+  addressParts,
+  configured,
+  environmentOf,
+  isAt,
+  redacted,
+  type Retried,
+  type ServerOptions,
+  withoutPath
+} from "./internal/vendor.ts"
+import { keep } from "./internal/members.ts"
 import { openAiResponses } from "./internal/openAiResponses/protocol.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
-import type { Timeouts } from "./internal/silence.ts"
+import type { Timeouts } from "./internal/connection.ts"
 import * as Transport from "./Transport.ts"
-import { among, vendorOf } from "./internal/models/lookup.ts"
+import { among, vendorOf } from "./internal/models/rule.ts"
 import { openai } from "./internal/models/openai.ts"
-import { openAi } from "./internal/openAiServer.ts"
+import { openAi } from "./internal/openAi.ts"
 import { type Preset, responses } from "./presets.ts"
-import * as ToolSearch from "./internal/toolSearch.ts"
 
 export type { Timeouts }
 
@@ -101,14 +106,14 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       url: () => url,
       countingUrl: () => urlOf(baseUrl, "/input_tokens"),
       auth: Auth.bearer,
-      apiKey: SecretKey.of(options.apiKey),
+      apiKey: redacted(options.apiKey),
       headers: options.headers,
       serves: {
         vendor,
         rules: vendor === "openai" ? among(openai) : undefined,
         keepsPrompts: true,
-        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.openai.com", baseUrl),
-        promptChanges: options.promptChanges ?? ToolSearch.isAt("api.openai.com", baseUrl)
+        toolSearch: options.toolSearch ?? isAt("api.openai.com", baseUrl),
+        promptChanges: options.promptChanges ?? isAt("api.openai.com", baseUrl)
       },
       otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise
     },
@@ -179,7 +184,7 @@ export const presets = responses
  * @category constructors
  */
 export const item = (item: Schema.JsonObject, id = "openai"): Message.Assistant =>
-  Message.assistant([{ ...Message.text(""), opaque: Opaque.make(id, { item }) }])
+  Message.assistant([{ ...Message.text(""), opaque: keep(id, { item }) }])
 
 /**
  * Makes the `Provider` layer of OpenAI's models.
@@ -243,9 +248,9 @@ export const layerConfig = ({ preset = openAi, retry, ...options }: ConfigOption
   Provider,
   Config.ConfigError,
   HttpClient.HttpClient
-> => configured(make, Environment.of(preset, { ...options, id: options.id ?? preset.id }), retry)
+> => configured(make, environmentOf(preset, { ...options, id: options.id ?? preset.id }), retry)
 
 const urlOf = (baseUrl: string, path: string): string => {
-  const [base, query] = Address.parts(baseUrl)
-  return `${Address.without("/responses", base)}/responses${path}${query}`
+  const [base, query] = addressParts(baseUrl)
+  return `${withoutPath("/responses", base)}/responses${path}${query}`
 }

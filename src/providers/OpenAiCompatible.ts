@@ -11,20 +11,25 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
-import * as Address from "./internal/address.ts"
+import {
+  addressParts,
+  configured,
+  environmentOf,
+  redacted,
+  type Retried,
+  type ServerOptions,
+  withoutPath
+} from "./internal/vendor.ts"
 import { type Compat, complete, thinkingOf } from "./internal/openAiChat/compat.ts"
-import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./internal/openAiChat/protocol.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
-import type { Timeouts } from "./internal/silence.ts"
+import type { Timeouts } from "./internal/connection.ts"
 import * as Transport from "./Transport.ts"
-import { given } from "./internal/given.ts"
-import { vendorOf } from "./internal/models/lookup.ts"
+import { given } from "./internal/json.ts"
+import { vendorOf } from "./internal/models/rule.ts"
 import { type Preset, presets } from "./presets.ts"
 
 export { presets } from "./presets.ts"
-export type { Rule as CallIdRule } from "./internal/callId.ts"
+export type { Rule as CallIdRule } from "./internal/calls.ts"
 export type { Compat, Preset, Timeouts }
 
 /**
@@ -80,8 +85,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   Effect.suspend(() => makeUnsafe(options))
 
 const makeUnsafe = (options: Options) => {
-  const [address, query] = Address.parts(options.baseUrl)
-  const base = Address.without("/chat/completions", address)
+  const [address, query] = addressParts(options.baseUrl)
+  const base = withoutPath("/chat/completions", address)
   const compat = complete(options.compat)
   const vendor = compat.vendor ?? vendorOf(options.id, undefined)
   const isKnown = vendor !== undefined || Object.values(presets).some(({ id }) => id === options.id)
@@ -92,7 +97,7 @@ const makeUnsafe = (options: Options) => {
     deployment: {
       url: () => `${base}/chat/completions${query}`,
       auth: Auth.bearer,
-      apiKey: SecretKey.of(options.apiKey),
+      apiKey: redacted(options.apiKey),
       headers: options.headers,
       serves: {
         vendor,
@@ -181,7 +186,7 @@ export const layerConfig = (
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
   configured(
     make,
-    Config.map(Environment.of(preset, options), (read) => ({
+    Config.map(environmentOf(preset, options), (read) => ({
       id: preset.id,
       ...read,
       compat: { ...preset.compat, ...given(options.compat ?? {}) }

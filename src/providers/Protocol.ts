@@ -14,14 +14,14 @@ import type { Reason } from "../ProviderError.ts"
 import type { ThinkingLevel } from "../RunOptions.ts"
 import type { HostedTool, SearchMember, Serves } from "./Deployment.ts"
 import type { Frame } from "./Framing.ts"
-import type { Changes } from "./internal/changes.ts"
-import * as Failure from "./internal/failure.ts"
+import type { Changes } from "./internal/question.ts"
+import { eventIn } from "./internal/failure.ts"
 import type { Question } from "./internal/question.ts"
 import type { Endpoint, MediaLimits, Rule } from "./internal/models/rule.ts"
 import type { Form } from "./internal/schemaWriter.ts"
 import type * as Reply from "../reply/ReplyWriter.ts"
 
-export type { Changes } from "./internal/changes.ts"
+export type { Changes } from "./internal/question.ts"
 export type { Change, Changed, Prompt, Question } from "./internal/question.ts"
 export type { Form } from "./internal/schemaWriter.ts"
 
@@ -331,4 +331,4 @@ export const isReason = <A>(value: A | Reason): value is Reason => value instanc
  * @category decoding
  */
 export const readObject = ({ data }: Frame, { model }: Pick<Call, "model">): Schema.JsonObject | Reason =>
-  Failure.eventIn(data, model, "an object")
+  eventIn(data, model, "an object")

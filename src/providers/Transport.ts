@@ -28,23 +28,19 @@ import { Protocol as ProtocolFault, ProviderError, StreamTruncated } from "../Pr
 import type { Deployment } from "./Deployment.ts"
 import * as Framing from "./Framing.ts"
 import { abilities, adjuster } from "./internal/adjust.ts"
-import { Answer, type Wire } from "./internal/answer.ts"
+import { Answer, type Wire, openReading } from "./internal/answer.ts"
 import * as Connection from "./internal/connection.ts"
-import * as Head from "./internal/head.ts"
 import * as Json from "./internal/json.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import type { Question } from "./internal/question.ts"
 import { restorer } from "./internal/toolSchemas.ts"
-import * as Reading from "./internal/reading.ts"
-import * as Refusal from "./internal/refusal.ts"
-import * as Secrets from "./internal/secrets.ts"
-import * as Silence from "./internal/silence.ts"
-import { finder } from "./internal/models/lookup.ts"
+import { Used } from "./internal/secrets.ts"
+import { finder } from "./internal/models/rule.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "./Protocol.ts"
 import { ReplyWriter } from "../reply/ReplyWriter.ts"
 
 export type { Wire } from "./internal/answer.ts"
-export type { Timeouts } from "./internal/silence.ts"
+export type { Timeouts } from "./internal/connection.ts"
 
 /**
  * The parts of a provider.
@@ -62,7 +58,7 @@ export interface Options {
   /** How strictly answers are read (default: `"strict"`): see `Wire`. */
   readonly wire?: Wire | undefined
   /** Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no total). */
-  readonly timeouts?: Silence.Timeouts | undefined
+  readonly timeouts?: Connection.Timeouts | undefined
 }
 
 /**
@@ -113,8 +109,8 @@ export const make = Effect.fnUntraced(function* (
     ...options,
     client,
     keys: Context.getOrUndefined(yield* Effect.context<never>(), Credentials),
-    limits: Silence.limits(options.timeouts),
-    used: new Secrets.Used(),
+    limits: Connection.limits(options.timeouts),
+    used: new Used(),
     adjust: adjuster(server)
   }
   return Provider.of({
@@ -180,8 +176,8 @@ interface Opened extends Options {
   readonly client: HttpClient.HttpClient.With<HttpClientError, Scope.Scope>
   /** The `Credentials` at the time of `make`. Those at the time of a request win. */
   readonly keys: Keys | undefined
-  readonly limits: Silence.Limits
-  readonly used: Secrets.Used
+  readonly limits: Connection.Limits
+  readonly used: Used
   readonly adjust: ReturnType<typeof adjuster>
 }
 
@@ -234,7 +230,7 @@ const ask = Effect.fnUntraced(function* (
   const { deployment, framing, limits, protocol, wire } = opened
   const { provider } = protocol
   const clock = yield* Clock.Clock
-  const silence = new Silence.Silence(limits, clock)
+  const silence = new Connection.Silence(limits, clock)
   const { model } = question
   const target = {
     model,
@@ -246,10 +242,10 @@ const ask = Effect.fnUntraced(function* (
   }
   const { connection, outgoing } = yield* Effect.mapError(send(opened, target, silence), failed(provider))
   const { redact, url } = outgoing
-  begun.reply.respond(Head.of(connection.headers, redact, clock.currentTimeMillisUnsafe()))
+  begun.reply.respond(Connection.headOf(connection.headers, redact, clock.currentTimeMillisUnsafe()))
   const answer = new Answer({ protocol, framing, redact, isLenient: wire === "lenient" }, begun)
   const broken = (cause: unknown) => dropped(ConnectionFailure.reason(cause, url, redact))
-  const next = yield* Reading.open({ provider, connection, answer, silence, broken })
+  const next = yield* openReading({ provider, connection, answer, silence, broken })
   return Stream.fromPull(Effect.succeed(next))
 })
 
@@ -286,16 +282,16 @@ const count = (
     asked: protocol.headers?.(question)
   }
   return Effect.gen(function* () {
-    const silence = new Silence.Silence(limits, yield* Clock.Clock)
+    const silence = new Connection.Silence(limits, yield* Clock.Clock)
     const { connection, outgoing } = yield* send(opened, target, silence)
-    const body = yield* Refusal.startOf(connection)
+    const body = yield* Connection.startOf(connection)
     const inputTokens = counting.read(Json.parseShallow(body) ?? null)
     if (inputTokens !== undefined) return { inputTokens }
     const excerpt = Wording.excerpt(outgoing.redact(body))
     return yield* new ProtocolFault({ kind: "badShape", detail: "Not a count of tokens", body: excerpt })
   }).pipe(
     Effect.scoped,
-    Effect.mapError((error) => (Refusal.isNoRoute(error) ? unsupported : failed(provider)(error)))
+    Effect.mapError((error) => (Connection.isNoRoute(error) ? unsupported : failed(provider)(error)))
   )
 }
 
@@ -322,7 +318,7 @@ interface Target {
 const send = Effect.fnUntraced(function* (
   opened: Opened,
   target: Target,
-  silence: Silence.Silence
+  silence: Connection.Silence
 ): Effect.fn.Return<Sent, Reason | ProviderError, Scope.Scope> {
   const { body, model } = target
   if (isReason(body)) return yield* body
@@ -377,13 +373,13 @@ const once = (
   { client, deployment }: Opened,
   { redact, request, url }: Outgoing.Outgoing,
   model: string,
-  silence: Silence.Silence
+  silence: Connection.Silence
 ): Effect.Effect<Connection.Connection, Reason, Scope.Scope> =>
   Effect.matchEffect(silence.head(Connection.open({ client, request, redact })), {
     onSuccess: (connection) =>
-      Refusal.isAnswer(connection)
+      Connection.isAnswer(connection)
         ? Effect.succeed(connection)
-        : Effect.flip(Refusal.of(connection, { redact, otherwise: deployment.otherwise }, model)),
+        : Effect.flip(Connection.refusalOf(connection, { redact, otherwise: deployment.otherwise }, model)),
     onFailure: (error) =>
       Effect.fail(error._tag === "StreamStalled" ? error : ConnectionFailure.reason(error, url, redact))
   })

@@ -15,16 +15,13 @@ import { anthropicMessages } from "./internal/anthropic/protocol.ts"
 import * as Auth from "./Auth.ts"
 import type { Deployment } from "./Deployment.ts"
 import { googleGenerate } from "./internal/gemini/protocol.ts"
-import * as Address from "./internal/address.ts"
-import * as CredentialFailure from "./internal/credentialFailure.ts"
-import { given } from "./internal/given.ts"
+import { addressParts, configured, credentialFailure, redacted, type Retried } from "./internal/vendor.ts"
+import { given } from "./internal/json.ts"
 import { anthropic as claude } from "./internal/models/anthropic.ts"
 import { google as gemini } from "./internal/models/google.ts"
-import { among } from "./internal/models/lookup.ts"
-import * as SecretKey from "./internal/secretKey.ts"
-import { configured, type Retried } from "./internal/serverOptions.ts"
+import { among } from "./internal/models/rule.ts"
 import type { Wire } from "./internal/answer.ts"
-import type { Timeouts } from "./internal/silence.ts"
+import type { Timeouts } from "./internal/connection.ts"
 import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
@@ -191,8 +188,12 @@ const credentials = ({
   headers
 }: Options): Pick<Deployment, "auth" | "apiKey" | "headers"> => {
   if (auth === undefined && accessToken === undefined && apiKey !== undefined)
-    return { auth: Auth.header("x-goog-api-key"), apiKey: SecretKey.of(apiKey), headers }
-  return { auth: tokens(auth), apiKey: auth === undefined ? SecretKey.of(accessToken) : undefined, headers }
+    return { auth: Auth.header("x-goog-api-key"), apiKey: redacted(apiKey), headers }
+  return {
+    auth: tokens(auth),
+    apiKey: auth === undefined ? redacted(accessToken) : undefined,
+    headers
+  }
 }
 
 // ───────────────────────── Addresses
@@ -203,7 +204,7 @@ const address = (
   publisher: "google" | "anthropic",
   model: string
 ): string => {
-  const [base] = Address.parts(baseUrl ?? origin(location))
+  const [base] = addressParts(baseUrl ?? origin(location))
   const versioned = /\/v\d\w*(?:\/|$)/.test(base) ? base : `${base}/v1`
   if (model.startsWith("projects/")) return `${versioned}/${model}`
   const within = project === undefined ? "" : `/projects/${project}/locations/${location}`
@@ -228,7 +229,7 @@ const tokens = (source: TokenSource | undefined): Auth.Auth =>
         if (isRefused) expire(await source?.getClient?.())
         return source?.getAccessToken()
       },
-      catch: (cause) => CredentialFailure.reason("There is no access token for Google Cloud", cause)
+      catch: (cause) => credentialFailure("There is no access token for Google Cloud", cause)
     }).pipe(
       Effect.flatMap((token) =>
         typeof token === "string" && token !== ""

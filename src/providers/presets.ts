@@ -6,9 +6,9 @@
  *
  * @since 0.1.0
  */
-import * as OpenAiServer from "./internal/openAiServer.ts"
 import type { Wire } from "./internal/answer.ts"
 import type { Compat } from "./internal/openAiChat/compat.ts"
+import { openAi } from "./internal/openAi.ts"
 
 /**
  * The options of `OpenAiCompatible.layerConfig` for one server.
@@ -75,7 +75,7 @@ const local: Partial<Compat> = {
 export const presets = /* @__PURE__ */ table({
   /** OpenAI, over the Chat Completions API. */
   openAi: {
-    ...OpenAiServer.openAi,
+    ...openAi,
     compat: {
       maxTokensField: "max_completion_tokens",
       systemRole: "developer",

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { AiError } from "effect/ai"
 import * as AiReason from "../../src/ai/internal/AiReason.ts"
-import { Arguments } from "../../src/providers/internal/gemini/arguments.ts"
-import * as CallArguments from "../../src/providers/internal/callArguments.ts"
-import * as CallId from "../../src/providers/internal/callId.ts"
-import * as CallName from "../../src/providers/internal/callName.ts"
+import { Arguments } from "../../src/providers/internal/gemini/parts.ts"
+import * as CallArguments from "../../src/providers/internal/calls.ts"
+import * as CallId from "../../src/providers/internal/calls.ts"
+import * as CallName from "../../src/providers/internal/calls.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import * as Network from "../../src/http/ConnectionFailure.ts"
 import * as Failure from "../../src/providers/internal/failure.ts"
@@ -130,12 +130,12 @@ const readers: ReadonlyArray<readonly [name: string, read: (text: string) => unk
       )
   ],
   ["arguments", parseArguments],
-  ["arguments that go back", CallArguments.text],
+  ["arguments that go back", CallArguments.argumentsText],
   ["JSON", Json.parseShallow],
   ["JSON that is written", (text) => Json.encode({ text, more: `${text}\ud800` })],
   ["the depth of JSON", (text) => nestsTooDeep(`"${text}`)],
   ["an id that goes back", (text) => CallId.fit(text, { pattern: /^[\w-]{1,40}$/, length: 32 })],
-  ["a name that goes back", (text) => CallName.spelt(text, 64)],
+  ["a name that goes back", (text) => CallName.nameFor(text, 64)],
   ["the path of a value", (jsonPath) => new Arguments().add({ jsonPath: `$${jsonPath}`, stringValue: "x" })],
   ["a value", (stringValue) => new Arguments().add({ jsonPath: "$.a", stringValue })],
   ...onWires("an event stream", (text) => `${text}\n\n`),

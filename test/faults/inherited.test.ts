@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { ModelEvent } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
-import * as Body from "../../src/providers/internal/body.ts"
+import * as Body from "../../src/providers/internal/connection.ts"
 import { anthropicMessages } from "../../src/providers/internal/anthropic/protocol.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import * as Failure from "../../src/providers/internal/failure.ts"
@@ -97,7 +97,7 @@ describe("a word that is the name of an inherited member", () => {
       const server = yield* serve((response) => response.writeHead(200, { "content-encoding": word }).end())
       for (const client of [FetchHttpClient.layer, NodeHttp.layer]) {
         const response = yield* Effect.provide(HttpClient.get(server.baseUrl), client)
-        assert.isFalse(Body.of(response).isDecoded)
+        assert.isFalse(Body.bodyOf(response).isDecoded)
       }
     })
   )

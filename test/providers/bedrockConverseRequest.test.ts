@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
 import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.ts"
-import { vendorAtBedrock } from "../../src/providers/internal/models/ids.ts"
+import { vendorAtBedrock } from "../../src/providers/internal/models/rule.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 import { questionOf, type Server, structuredOutput } from "./asked.ts"
 

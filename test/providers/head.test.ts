@@ -3,7 +3,7 @@ import { Duration, Effect, Layer, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Message, Provider } from "effect-agent"
 import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
-import * as Head from "../../src/providers/internal/head.ts"
+import * as Head from "../../src/providers/internal/connection.ts"
 import { events, serve } from "./server.ts"
 
 const apiKey = "sk-planted-0123456789abcdef"
@@ -83,7 +83,7 @@ describe("the head of a response", () => {
   it("has the rate limits of each vendor", () => {
     const now = Date.parse("2026-11-23T12:00:00Z")
     const limitsOf = (headers: Readonly<Record<string, string>>) =>
-      Head.of(headers, (text) => text, now).rateLimits
+      Head.headOf(headers, (text) => text, now).rateLimits
     assert.deepStrictEqual(
       limitsOf({
         "anthropic-ratelimit-requests-limit": "50",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Models, OpenAiCompatible } from "effect-agent/providers"
-import { vendorAtBedrock } from "../../src/providers/internal/models/ids.ts"
+import { vendorAtBedrock } from "../../src/providers/internal/models/rule.ts"
 import * as Ids from "./modelIds.ts"
 
 const unknown = (ids: ReadonlyArray<string>, served: Models.Served): ReadonlyArray<string> =>

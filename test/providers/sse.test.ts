@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import type { Framing } from "effect-agent/providers"
-import { SseReader } from "../../src/providers/internal/sse.ts"
+import { SseReader } from "../../src/providers/internal/framing.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

@@ -5,7 +5,7 @@ import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.t
 import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
 import type { Question } from "../../src/providers/internal/question.ts"
 import type { HostedTool, SearchMember } from "../../src/providers/Deployment.ts"
-import { vendorAtBedrock } from "../../src/providers/internal/models/ids.ts"
+import { vendorAtBedrock } from "../../src/providers/internal/models/rule.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"

@@ -7,7 +7,8 @@ import { ToolSearch } from "effect-agent/tool-search"
 import { play, range } from "../behaviour/play.ts"
 import { encoder } from "../../src/providers/internal/anthropic/request.ts"
 import { adjuster, serverOf } from "../providers/asked.ts"
-import { isAt, served } from "../../src/providers/internal/toolSearch.ts"
+import { isAt } from "../../src/providers/internal/vendor.ts"
+import { searchServed } from "../../src/providers/internal/support.ts"
 import { asked } from "../providers/asked.ts"
 import { type Body, vendors } from "./vendors.ts"
 
@@ -308,7 +309,7 @@ describe("deferred tools in a request", () => {
 
   it("are served by the models and at the addresses that are known to search", () => {
     const at = (endpoint: "chat" | "responses" | "messages" | undefined, vendor: string, toolSearch = true) =>
-      served(serverOf({ id: vendor, ...(endpoint && { endpoint }), vendor, toolSearch }))
+      searchServed(serverOf({ id: vendor, ...(endpoint && { endpoint }), vendor, toolSearch }))
     assert.isTrue(at("responses", "openai")({ model: "gpt-5.4-mini" }))
     assert.isFalse(at("responses", "openai")({ model: "gpt-5.4-nano" }))
     assert.isFalse(at("responses", "openai", false)({ model: "gpt-5.4-mini" }))

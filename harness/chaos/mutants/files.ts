@@ -277,7 +277,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F150",
     without: "they are found however they are spelled",
-    file: "src/providers/internal/spelling.ts",
+    file: "src/providers/internal/secrets.ts",
     from: "depth < maxDepth;",
     to: "depth < 1;",
     test: "test/faults/secrets.slow.test.ts"
@@ -301,8 +301,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F150",
     without: "spans are told without secrets",
-    file: "src/providers/internal/plain.ts",
-    from: "Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),",
+    file: "src/providers/internal/outgoing.ts",
+    from: "Context.add(Tracer.Tracer, redacting(tracer, redact)),",
     to: "",
     test: "test/faults/secrets.slow.test.ts"
   },
@@ -317,7 +317,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F150",
     without: "a redirect is told by its origin alone",
-    file: "src/providers/internal/refusal.ts",
+    file: "src/providers/internal/connection.ts",
     from: 'return redirected(status, redact(headers["location"] ?? ""))',
     to: 'return new Transport({ kind: "redirect", detail: headers["location"] ?? "" })',
     test: "test/faults/secretsElsewhere.slow.test.ts"

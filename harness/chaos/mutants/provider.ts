@@ -5,16 +5,16 @@ import type { Mutant } from "./Mutant.ts"
 
 const network = "src/http/ConnectionFailure.ts"
 const transport = "src/providers/Transport.ts"
-const plain = "src/providers/internal/plain.ts"
+const plain = "src/providers/internal/outgoing.ts"
 const events = "src/providers/internal/failure.ts"
 const failure = "src/http/VendorFailure.ts"
 const vendorErrors = "src/http/VendorErrors.ts"
 const answer = "src/providers/internal/answer.ts"
-const sse = "src/providers/internal/sse.ts"
+const sse = "src/providers/internal/framing.ts"
 const chat = "src/providers/internal/openAiChat/protocol.ts"
-const chunks = "src/providers/internal/openAiChat/chunk.ts"
+const chunks = "src/providers/internal/openAiChat/protocol.ts"
 const retryAfter = "src/http/RetryAfter.ts"
-const silence = "src/providers/internal/silence.ts"
+const silence = "src/providers/internal/connection.ts"
 const errors = "src/ProviderError.ts"
 const retry = "src/resilience/Retry.ts"
 
@@ -133,7 +133,7 @@ const statuses: ReadonlyArray<Mutant> = [
     fault: "F010",
     without: "a key in an address stays out of spans",
     file: plain,
-    from: "Tracing.redacting(tracer, redact)",
+    from: "redacting(tracer, redact)",
     to: "tracer",
     test: statusTest
   },
@@ -212,7 +212,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F024",
     without: "a page is no answer",
-    file: "src/providers/internal/refusal.ts",
+    file: "src/providers/internal/connection.ts",
     from: '!(headers["content-type"] ?? "").includes("html") && isDecoded',
     to: "isDecoded",
     test: statusTest
@@ -295,7 +295,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F041",
     without: "brotli is read",
-    file: "src/providers/internal/body.ts",
+    file: "src/providers/internal/connection.ts",
     from: ',\n  ["br", "brotli"]',
     to: "",
     test: encodingTest
@@ -303,7 +303,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F041",
     without: "what nobody here can decode is no answer",
-    file: "src/providers/internal/refusal.ts",
+    file: "src/providers/internal/connection.ts",
     from: '.includes("html") && isDecoded',
     to: '.includes("html")',
     test: encodingTest
@@ -319,7 +319,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F042",
     without: "events that nobody knows are left out",
-    file: "src/providers/internal/anthropic/wire.ts",
+    file: "src/providers/internal/anthropic/block.ts",
     from: 'return typeof type === "string" ? other : undefined',
     to: "return undefined",
     test: framingTest
@@ -327,7 +327,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F044",
     without: "the label of a stream does not matter",
-    file: "src/providers/internal/refusal.ts",
+    file: "src/providers/internal/connection.ts",
     from: '!(headers["content-type"] ?? "").includes("html")',
     to: '(headers["content-type"] ?? "").includes("event-stream")',
     test: framingTest
@@ -362,7 +362,7 @@ const stalls: ReadonlyArray<Mutant> = [
   {
     fault: "F051",
     without: "a finish reason of Google's may be the last of it",
-    file: "src/providers/internal/gemini/decoder.ts",
+    file: "src/providers/internal/gemini/protocol.ts",
     from: "return isLast\n",
     to: "return false\n",
     test: stallsTest
@@ -469,7 +469,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F071",
     without: "calls are told apart by their place, whatever their ids",
-    file: "src/providers/internal/openAiChat/calls.ts",
+    file: "src/providers/internal/openAiChat/parts.ts",
     from: "const known = index === undefined ? undefined : this.byIndex.get(index)",
     to: "const known = [...this.byIndex.values()].find((open) => open.id === id) ?? this.byIndex.get(index ?? 0)",
     test: midstreamTest

@@ -6,34 +6,38 @@ import type { ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import { type Given, isReason } from "../Protocol.ts"
-import * as Betas from "./betas.ts"
-import { Changes } from "./changes.ts"
+import {
+  adaptParts,
+  betasApart,
+  declaredTools,
+  leaveOutLacking,
+  reportSearches,
+  searchServed,
+  type Server
+} from "./support.ts"
+import { Changes } from "./question.ts"
 import * as Json from "./json.ts"
-import * as Media from "./media.ts"
+import { type Read, reader, refusals } from "./media.ts"
 import type { Rule, Thinking } from "./models/rule.ts"
-import * as Parts from "./parts.ts"
-import * as PromptChanges from "./promptChanges.ts"
+import { appended } from "./promptChanges.ts"
 import { type Question, vendorOf } from "./question.ts"
-import type { Server } from "./server.ts"
-import * as Support from "./support.ts"
-import * as Think from "./thinking.ts"
+import * as Think from "./support.ts"
 import * as ToolSchemas from "./toolSchemas.ts"
-import * as ToolSearch from "./toolSearch.ts"
 
 /** Makes a function that adapts requests for one server. */
 export const adjuster = (server: Server): ((request: ModelRequest) => Question | Reason) => {
   const { betas, provider } = server.protocol
-  let last: { readonly model: string; readonly rule: Rule | undefined; readonly read: Media.Read } | undefined
+  let last: { readonly model: string; readonly rule: Rule | undefined; readonly read: Read } | undefined
   return (request) => {
     const { model } = request
     if (last?.model !== model) {
       const rule = find(server, model)
-      last = { model, rule, read: Media.reader(server, model, rule) }
+      last = { model, rule, read: reader(server, model, rule) }
     }
     const { read, rule } = last
     const vendor = vendorOf(request.options.vendor, provider)
     if (isReason(vendor)) return vendor
-    const given = Betas.apart(betas, { vendor, headers: request.options.headers ?? {} })
+    const given = betasApart(betas, { vendor, headers: request.options.headers ?? {} })
     if (isReason(given)) return given
     const { adjusted, messages } = read(request.messages)
     const asked = question(server, rule, { ...request, messages }, given)
@@ -45,15 +49,15 @@ export const adjuster = (server: Server): ((request: ModelRequest) => Question |
 export const abilities = (
   server: Server
 ): Required<Pick<Provider["Service"], "refuses" | "structuredOutput" | "toolSearch">> => {
-  const byModel = new Map<string, ReturnType<typeof Media.refusals>>()
+  const byModel = new Map<string, ReturnType<typeof refusals>>()
   return {
     refuses: ({ model }, media) => {
-      const refusal = byModel.get(model) ?? Media.refusals(server, model, find(server, model))
+      const refusal = byModel.get(model) ?? refusals(server, model, find(server, model))
       byModel.set(model, refusal)
       return refusal(media)
     },
     structuredOutput: ({ model, tools }) => answersBySchema(server, model, tools),
-    toolSearch: ToolSearch.served(server)
+    toolSearch: searchServed(server)
   }
 }
 
@@ -85,19 +89,19 @@ const question = (
   const changes = new Changes(asked)
   const { model } = request
   const fit = { ...request, tools: ToolSchemas.fitted(changes, protocol, request) }
-  Support.leaveOut(changes, server, fit.tools)
+  leaveOutLacking(changes, server, fit.tools)
   const taken = toolsTaken(changes, rule, fit.tools)
-  const own = { ...request, tools: Parts.adapt(changes, server, { ...request, tools: taken }) }
+  const own = { ...request, tools: adaptParts(changes, server, { ...request, tools: taken }) }
   const offered = {
     model,
     vendor,
     serves,
-    tools: ToolSearch.declared(changes, server, rule, own),
+    tools: declaredTools(changes, server, rule, own),
     level: thinkingLevel
   }
   const accepted = protocol.accepts?.(rule, offered, changes) ?? offered
   if (isReason(accepted)) return accepted
-  Support.reportSearches(changes, server)
+  reportSearches(changes, server)
   const { tools } = accepted
   const { hostedTools = [] } = changes.options
   const hasTools = tools.length + Json.array(vendor["tools"]).length + hostedTools.length > 0
@@ -110,12 +114,12 @@ const question = (
     : think(changes, server, rule, { level, asked: thinkingLevel, thinkingBudgets }, vendor)
   const thinks = isOwn
     ? set["type"] !== "disabled"
-    : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
+    : rule?.thinking !== undefined && Think.thinks(rule.thinking, level)
   if (serves.withoutSampling === true) leaveBothOut(changes, "This version of the API refuses it.")
   else sample(changes, rule, thinks)
   const { adjusted, options } = changes
   const made = { ...request, tools, options, headers, thinking, thinkingLevel: level, vendor, rule, adjusted }
-  return promptChanges === "append" ? PromptChanges.appended(changes, server, made) : made
+  return promptChanges === "append" ? appended(changes, server, made) : made
 }
 
 const limit = (changes: Changes, { serves }: Server, rule: Rule | undefined): void => {
@@ -166,8 +170,8 @@ const force = (changes: Changes, rule: Rule, level: ThinkingLevel | undefined): 
     changes.leaveOut("toolChoice", "The model cannot be made to call a tool: it decides by itself.")
     return level
   }
-  if (thinking === undefined || !Think.isOn(thinking, level)) return level
-  if (Think.isOn(thinking, "off")) {
+  if (thinking === undefined || !Think.thinks(thinking, level)) return level
+  if (Think.thinks(thinking, "off")) {
     changes.leaveOut(
       "toolChoice",
       "The model cannot be made to call a tool while it thinks, and it always does."
@@ -215,10 +219,10 @@ const think = (
   }
   const own = thinkingBudgets?.[level]
   const maxTokens = Json.number(vendor["max_tokens"]) ?? changes.options.maxTokens
-  const { members, word } = Think.send(thinking, { endpoint, budget }, level, { own, maxTokens })
+  const { members, word } = Think.sendThinking(thinking, { endpoint, budget }, level, { own, maxTokens })
   if (own !== undefined && thinking.budget === undefined)
     changes.report("thinkingBudgets", own, null, "The model takes no budget of thinking.")
-  const isSilentOff = level === "off" && word === null && !Think.isOn(thinking, "off")
+  const isSilentOff = level === "off" && word === null && !Think.thinks(thinking, "off")
   if (asked === level && word !== undefined && !isSilentOff)
     changes.report("thinkingLevel", asked, word, reasonOf(thinking, level, word))
   return members

@@ -2,7 +2,7 @@
 import { memoize } from "effect/Function"
 import type { ModelOptions } from "../../RunOptions.ts"
 import type * as Json from "./json.ts"
-import { form as openAi } from "./openAiSchema.ts"
+import { form as openAi } from "./openAi.ts"
 import { type Form, ofValue } from "./schemaWriter.ts"
 
 /** Anthropic takes what OpenAI does, and names as in its error "Property keys should match pattern". */

@@ -2,8 +2,11 @@
  * Token counts and costs of a server. Implausible values count as missing, so that sums and limits stay
  * correct.
  */
-import { type Counting, isReason, type Protocol } from "../Protocol.ts"
+import type { StopReason } from "../../Message.ts"
+import type { Logprob, Refusal } from "../../ModelEvent.ts"
 import type { Usage } from "../../Usage.ts"
+import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
+import { type Counting, type Protocol, isReason } from "../Protocol.ts"
 import * as Json from "./json.ts"
 
 /** An integer from 0 to 1e12, `undefined` for anything else. */
@@ -58,3 +61,72 @@ export const byMembers = (encode: Protocol["encode"], members: ReadonlyArray<str
   },
   read: (response) => tokens(Json.object(response)?.["input_tokens"])
 })
+
+// ───────────────────────── Probabilities of tokens
+
+// The probabilities of tokens, as both APIs of OpenAI send them.
+
+/** The tokens of a list that have a probability. */
+export const logprobsOf = (list: Json.Json | undefined): ReadonlyArray<Logprob> =>
+  Json.array(list).flatMap((item) => {
+    const token = tokenOf(item)
+    if (token === undefined) return []
+    const top = Json.array(Json.object(item)?.["top_logprobs"]).flatMap((other) => tokenOf(other) ?? [])
+    return [top.length === 0 ? token : { ...token, top }]
+  })
+
+const tokenOf = (item: Json.Json): Pick<Logprob, "token" | "logprob"> | undefined => {
+  const { logprob, token } = Json.object(item) ?? {}
+  return typeof token === "string" && typeof logprob === "number" && Number.isFinite(logprob)
+    ? { token, logprob }
+    : undefined
+}
+
+// ───────────────────────── Stop reasons
+
+// The words with which servers say why an answer ended.
+
+/** Whether the server or its model broke the answer off, so that it is none. */
+export const isFailure = (word: string): boolean => /abort|cancel|error|fail|malformed|time_?out/i.test(word)
+
+/** The stop reason that a word means. An unknown word counts as a normal end. */
+export const of = (word: string): StopReason => words.get(word.toLowerCase()) ?? "stop"
+
+/** As `of`, at the end of an answer: its `unrepresented` then names an unknown word. Anything but a short word may hold a secret. */
+export const noted = (word: string, reply: ReplyWriter): StopReason => {
+  if (!words.has(word.toLowerCase()))
+    reply.note(/^[a-z_]{1,40}$/i.test(word) ? `the stop reason "${word}"` : "an unknown stop reason")
+  return of(word)
+}
+
+const meaning =
+  (reason: StopReason) =>
+  (word: string): readonly [string, StopReason] => [word, reason]
+
+const words: ReadonlyMap<string, StopReason> = new Map([
+  ...["stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "done", "end"].map(
+    meaning("stop")
+  ),
+  ...["pause_turn", "compaction"].map(meaning("stop")),
+  ...["tool_calls", "tool_call", "function_call", "tool_use"].map(meaning("toolUse")),
+  ...["length", "max_tokens", "model_length", "model_context_window_exceeded"].map(meaning("length")),
+  ...["content_filter", "content_filtered", "guardrail_intervened", "sensitive"].map(
+    meaning("contentFilter")
+  ),
+  ["refusal", "refusal"]
+])
+
+// ───────────────────────── Refusals
+
+// Why Claude refused to answer: https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
+
+/** Reads `stop_details`, which is `null` for answers that are no refusals. */
+export const refusalIn = (details: Json.Json | undefined): { readonly refusal?: Refusal } => {
+  const { category, explanation, recommended_model } = Json.object(details) ?? {}
+  const refusal: Refusal = {
+    ...(typeof category === "string" ? { category } : {}),
+    ...(typeof explanation === "string" ? { explanation } : {}),
+    ...(typeof recommended_model === "string" ? { recommendedModel: recommended_model } : {})
+  }
+  return Object.keys(refusal).length === 0 ? {} : { refusal }
+}

@@ -1,8 +1,7 @@
 /** The failures that events of an answer report, and those of data that are no events of the protocol. */
+import { Protocol, type Reason } from "../../ProviderError.ts"
 import { inBand, inText } from "../../http/VendorFailure.ts"
 import * as Wording from "../../http/Wording.ts"
-import type { Reason } from "../../ProviderError.ts"
-import { Protocol } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
 
 export { inText, ofErrorEvent, ofResponse } from "../../http/VendorFailure.ts"
@@ -32,3 +31,7 @@ export const eventIn = (data: string, model: string, what: string): Json.JsonObj
   const json = objectIn(data, what)
   return json instanceof Error ? json : (inBand(json, data, model) ?? json)
 }
+
+/** The words of a reason, `undefined` for anything that could be encoded. */
+export const detailIn = <A>(encoded: A | Reason): string | undefined =>
+  encoded instanceof Error ? encoded.detail : undefined

@@ -3,14 +3,13 @@
  * otherwise make the vendor refuse each later request of the conversation.
  */
 import { memoize } from "effect/Function"
-import * as DataUrl from "./dataUrl.ts"
-import * as ImageFile from "../../media/ImageFile.ts"
 import type { ModelMessage } from "../../Message.ts"
 import type { Adjustment } from "../../ModelEvent.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import * as Recovery from "../../internal/recovery.ts"
+import * as ImageFile from "../../media/ImageFile.ts"
 import type { MediaLimits, Rule } from "./models/rule.ts"
-import type { Server } from "./server.ts"
+import type { Server } from "./support.ts"
 
 type Media = Recovery.Media
 
@@ -53,7 +52,7 @@ const isImage = (media: Media): boolean =>
 
 /** The data in base64, `""` for media at an address. */
 const dataOf = ({ source }: Media): string =>
-  "data" in source ? source.data : "url" in source ? (DataUrl.read(source.url)?.data ?? "") : ""
+  "data" in source ? source.data : "url" in source ? (readDataUrl(source.url)?.data ?? "") : ""
 
 const imageOf = memoize((media: Media) => (isImage(media) ? (ImageFile.read(dataOf(media)) ?? null) : null))
 
@@ -94,4 +93,17 @@ export const reader = (server: Server, model: string, rule: Rule | undefined): R
       .toReversed()
     return { messages: bounded.map(({ message }) => message), adjusted: Recovery.report(bounded) }
   }
+}
+
+/** Files in `data:` URLs. */
+export interface Inline {
+  /** The bytes, in base64. */
+  readonly data: string
+  readonly mediaType: string
+}
+
+/** The file in a URL, `undefined` for any other URL. */
+export const readDataUrl = (url: string): Inline | undefined => {
+  const [, mediaType, data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? []
+  return mediaType === undefined || data === undefined ? undefined : { data, mediaType }
 }

@@ -12,17 +12,18 @@ interface Part extends Having {
 }
 
 /** The members for a provider, `undefined` if there are none. */
-export const of = (provider: string, { vendor }: Having): Json.JsonObject | undefined => vendor?.[provider]
+export const membersOf = (provider: string, { vendor }: Having): Json.JsonObject | undefined =>
+  vendor?.[provider]
 
 /** The object of the wire with the members of what it stands for. */
 export const over = (provider: string, from: Having, wire: object): object =>
-  of(provider, from) === undefined
+  membersOf(provider, from) === undefined
     ? wire
     : (Json.object(Json.parse(into(provider, from, JSON.stringify(wire)))) ?? wire)
 
 /** As `over`, for an object that is JSON. */
 export const into = (provider: string, from: Having, json: string): string => {
-  const members = of(provider, from)
+  const members = membersOf(provider, from)
   return members === undefined ? json : Json.encode(merge(Json.object(Json.parse(json)) ?? {}, members))
 }
 
@@ -30,10 +31,27 @@ export const into = (provider: string, from: Having, json: string): string => {
 export const all = (provider: string, parts: ReadonlyArray<Part>): string => {
   let json = ""
   for (const part of parts) {
-    if (part.vendor !== undefined) json += Json.encode(of(provider, part) ?? null)
+    if (part.vendor !== undefined) json += Json.encode(membersOf(provider, part) ?? null)
     if (isParts(part.content)) json += all(provider, part.content)
   }
   return json
 }
 
 const isParts = (content: unknown): content is ReadonlyArray<Part> => Array.isArray(content)
+
+// ───────────────────────── Data of a vendor
+
+// Data that a vendor requires back unchanged. It is stored in a message with the id of its provider, and
+// returned to that provider only.
+
+/** The data to store in a block. */
+export const keep = (provider: string, fields: Json.JsonObject): Json.JsonObject => ({ provider, ...fields })
+
+/** The data of this provider in a block, `undefined` if there is none. */
+export const keptFor = (
+  provider: string,
+  block: { readonly opaque?: Json.Json | undefined }
+): Json.JsonObject | undefined => {
+  const kept = Json.object(block.opaque)
+  return kept?.["provider"] === provider ? kept : undefined
+}

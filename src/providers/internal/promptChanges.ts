@@ -11,13 +11,12 @@ import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { VendorMembers } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import type { Endpoint, PromptPart } from "./models/rule.ts"
 import type { PromptChanges } from "../Protocol.ts"
-import type { Changes } from "./changes.ts"
-import type { Server } from "./server.ts"
 import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import { type Change, type Changed, merge, type Prompt, type Question } from "./question.ts"
+import { keep, keptFor } from "./members.ts"
+import type { Endpoint, PromptPart } from "./models/rule.ts"
+import { type Change, type Changed, type Changes, type Prompt, type Question, merge } from "./question.ts"
+import type { Server } from "./support.ts"
 
 const Tool = Schema.Struct({
   name: Schema.String,
@@ -88,9 +87,7 @@ export const appended = (changes: Changes, server: Server, question: Question): 
     before = prompt
   }
   const isNew = last === undefined || Json.encode(last) !== Json.encode(present)
-  const note = isNew
-    ? { note: Opaque.make(id, { endpoint, ...Json.object(Json.parse(Json.encode(present))) }) }
-    : {}
+  const note = isNew ? { note: keep(id, { endpoint, ...Json.object(Json.parse(Json.encode(present))) }) } : {}
   return { ...question, ...note, changed: { head, changes: at, takes } }
 }
 
@@ -136,7 +133,7 @@ const notedIn = (
   messages.flatMap((message, index) => {
     const note = notes?.get(message.id)
     if (message.role !== "assistant" || message.model !== model || !Json.isObject(note)) return []
-    const isOurs = note["endpoint"] === endpoint && Opaque.of(provider, { opaque: note }) !== undefined
+    const isOurs = note["endpoint"] === endpoint && keptFor(provider, { opaque: note }) !== undefined
     const { prompt } = isOurs ? promptIn(note) : nothing
     return prompt === undefined ? [] : [{ index, prompt }]
   })
@@ -278,4 +275,79 @@ export class Placement<Turn extends { readonly role: string }> {
       if (turn !== undefined) turns.push(turn)
     }
   }
+}
+
+// ───────────────────────── Marks for the cache
+
+// Where a request marks its prompt for the cache of the vendor, and for how long, besides the marks of the application.
+
+/**
+ * The positions of marks, in order of their benefit.
+ *
+ * The last turn of the user serves the next request. The turn before it was the last one of the previous request: the vendor
+ * searches for it, but only twenty blocks back. System prompt and tools come before the first turn.
+ */
+export const places = ["lastUser", "system", "tools", "userBefore"] as const
+
+export type Place = (typeof places)[number]
+
+/** Returns how long the mark at a place lasts, `undefined` for no mark. */
+export type Marks = (place: Place) => "short" | "long" | undefined
+
+/** The parts of a prompt in the order in which a vendor reads them. */
+const parts = ["theirTools", "tools", "system", "userBefore", "lastUser", "end"] as const
+
+type Part = (typeof parts)[number]
+
+/** The vendors reject a request with more marks. */
+const maxMarks = 4
+
+interface Request {
+  readonly options: Question["options"]
+  /** The places that the model takes. */
+  readonly places: ReadonlyArray<Place>
+  /** Whether the model takes long marks. */
+  readonly takesLong: boolean
+  /** The member of a block that is a mark. */
+  readonly member: "cache_control" | "cachePoint"
+  /** All JSON of the application. */
+  readonly vendor: string
+  /** The JSON of the application in each part, which comes at its start. */
+  readonly theirs: Partial<Readonly<Record<Part, string>>>
+}
+
+/** Chooses the marks that the vendor accepts: four at most, and none that lasts an hour behind one that does not. */
+export const chooseMarks = (request: Request): Marks => {
+  const { member, options, places, takesLong, theirs, vendor } = request
+  const left = options.cacheRetention === "none" ? 0 : Math.max(0, maxMarks - marksIn(vendor, member).length)
+  const marked = places.slice(0, left)
+  const isLong = options.cacheRetention === "long" && takesLong
+  const lasting = parts.map((part) => marksIn(theirs[part] ?? "", member))
+  return (place) => {
+    if (!marked.includes(place)) return undefined
+    const at = parts.indexOf(place)
+    const mustBeLong = lasting.slice(at + 1).some((marks) => marks.includes("long"))
+    const mayBeLong = !lasting.slice(0, at + 1).some((marks) => marks.includes("short"))
+    return mustBeLong || (isLong && mayBeLong) ? "long" : "short"
+  }
+}
+
+/** The marks in a JSON text. */
+const marksIn = (json: string, member: string): ReadonlyArray<"short" | "long"> =>
+  json
+    .split(`"${member}":`)
+    .slice(1)
+    .filter((rest) => rest.startsWith("{"))
+    .map((rest) => (/^\{[^}]*"ttl":"1h"/.test(rest) ? "long" : "short"))
+
+/** The mark of each turn: those of the last turns of the user have one. */
+export const marksOfTurns = <Mark>(
+  turns: ReadonlyArray<{ readonly role: string }>,
+  mark: (place: Place) => Mark | undefined
+): ReadonlyArray<Mark | undefined> => {
+  const last = turns.findLastIndex(({ role }) => role === "user")
+  const before = turns.findLastIndex(({ role }, index) => role === "user" && index < last)
+  return turns.map((_, index) =>
+    index === last ? mark("lastUser") : index === before ? mark("userBefore") : undefined
+  )
 }

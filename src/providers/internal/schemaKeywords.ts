@@ -104,7 +104,7 @@ export const texts = (value: Json.Json | undefined): ReadonlyArray<string> => [
 ]
 
 /** A schema with the keywords of 2020-12 alone, whose values are of their kinds. The schemas within it stay as they are. */
-export const read = (schema: Json.Json | undefined): Node => {
+export const readSchema = (schema: Json.Json | undefined): Node => {
   if (!Json.isObject(schema)) return {}
   const node = modern(schema)
   const kept = Object.entries(node).filter(([keyword, value]) => {

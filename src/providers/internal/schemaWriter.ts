@@ -4,7 +4,7 @@
  */
 import * as Json from "./json.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
-import { both, impliedType, kindOf, only, read, texts, typesOf, withTypes } from "./schemaKeywords.ts"
+import { both, impliedType, kindOf, only, readSchema, texts, typesOf, withTypes } from "./schemaKeywords.ts"
 
 type Node = Json.JsonObject
 
@@ -145,7 +145,7 @@ class Writer {
   // ───────────────────────── One schema
 
   private schema(raw: Json.Json | undefined, place: Place): Node {
-    const node = this.form.refers ? asReference(read(raw)) : {}
+    const node = this.form.refers ? asReference(readSchema(raw)) : {}
     if (node["$ref"] !== undefined) return this.reference(node, place)
     const [whole, at] = this.whole(raw, place)
     return this.form.plain === undefined ? this.kept(whole, at) : this.plain(whole, at)
@@ -155,7 +155,7 @@ class Writer {
   private whole(raw: Json.Json | undefined, place: Place): readonly [Node, Place] {
     this.nodes++
     if (place.depth > maxDepth || this.nodes > maxNodes) return [{}, place]
-    const { $ref, allOf, ...own } = read(raw)
+    const { $ref, allOf, ...own } = readSchema(raw)
     let [node, at] = typeof $ref === "string" ? this.entered($ref, own, place) : [own, place]
     for (const part of Json.array(allOf)) {
       const [other, inner] = this.whole(part, { ...below(place), refs: at.refs })
@@ -168,7 +168,7 @@ class Writer {
   private entered($ref: string, own: Node, place: Place): readonly [Node, Place] {
     const target = JsonSchema.follow(this.root, { $ref })
     const isDeep = place.refs.filter((ref) => ref === $ref).length > unrolled
-    if (isDeep) return [both(own, withTypes({}, typesOf(read(target)))), place]
+    if (isDeep) return [both(own, withTypes({}, typesOf(readSchema(target)))), place]
     const [node, { refs }] = this.whole(target, { depth: place.depth + 1, refs: [...place.refs, $ref] })
     return [both(own, node), { ...place, refs }]
   }
@@ -480,7 +480,7 @@ const anyValue: ReadonlyArray<Node> = [
 const oneOf = (alternatives: ReadonlyArray<Node>, name: string): Node => {
   const found = alternatives.flatMap((one) => {
     const properties = Json.object(one["properties"]) ?? {}
-    return Object.hasOwn(properties, name) ? [read(properties[name])] : []
+    return Object.hasOwn(properties, name) ? [readSchema(properties[name])] : []
   })
   const each = [...new Map(found.map((schema) => [JSON.stringify(schema), schema])).values()]
   const [first] = each
@@ -508,7 +508,7 @@ const sketch = (node: Node): string => {
   const required = texts(node["required"])
   const names = required.length === 0 ? Object.keys(properties).slice(0, 12) : required
   const members = names.map((name) => {
-    const values = Object.hasOwn(properties, name) ? valuesOf(read(properties[name])) : undefined
+    const values = Object.hasOwn(properties, name) ? valuesOf(readSchema(properties[name])) : undefined
     return values?.length === 1 ? `${name}: ${JSON.stringify(values[0])}` : name
   })
   return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`

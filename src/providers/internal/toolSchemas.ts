@@ -4,14 +4,14 @@
  * A schema is written once for each tool and form. A tool that no form can say is left out of the request.
  */
 import { memoize } from "effect/Function"
-import type { Changes } from "./changes.ts"
+import type { Changes } from "./question.ts"
 import { kindOfJson } from "../../internal/invalidTool.ts"
 import * as Json from "./json.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
 import { parseArguments } from "../../ModelEvent.ts"
-import { form as openAi } from "./openAiSchema.ts"
+import { form as openAi } from "./openAi.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import { read } from "./schemaKeywords.ts"
+import { readSchema } from "./schemaKeywords.ts"
 import { type Form, ofParams } from "./schemaWriter.ts"
 
 // ───────────────────────── Forms
@@ -189,8 +189,8 @@ const namedMembers = (
 /** The schemas that apply to a value of a schema, with those that it refers to. */
 const applied = (root: Json.Json, schema: Json.Json, depth = 0): ReadonlyArray<Json.JsonObject> => {
   if (depth > 16) return []
-  const own = read(schema)
-  const node = own["$ref"] === undefined ? own : read(JsonSchema.follow(root, own))
+  const own = readSchema(schema)
+  const node = own["$ref"] === undefined ? own : readSchema(JsonSchema.follow(root, own))
   const { allOf, anyOf, dependentSchemas, else: otherwise, then } = node
   const parts = [...Json.array(allOf), ...Json.array(anyOf), then, otherwise]
   const within = [...parts, ...Object.values(Json.object(dependentSchemas) ?? {})]

@@ -3,12 +3,14 @@
  * send any number of them.
  */
 import type * as Message from "../../../Message.ts"
-import * as Json from "../json.ts"
-import * as Opaque from "../opaque.ts"
-import { wholeArguments } from "../../../reply/WholeArguments.ts"
+import type { Reason } from "../../../ProviderError.ts"
 import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
-import * as Sources from "./sources.ts"
-import type { Index } from "./wire.ts"
+import { wholeArguments } from "../../../reply/WholeArguments.ts"
+import { isReason } from "../../Protocol.ts"
+import { badShape, eventIn } from "../failure.ts"
+import * as Json from "../json.ts"
+import { keep } from "../members.ts"
+import { type Found, ofCitation, ofResult } from "./content.ts"
 
 /** The block of the answer to which a block of the server writes. */
 type Written =
@@ -120,18 +122,18 @@ export const close = (reply: ReplyWriter, block: Block): void => {
         { result: content ?? null, ...(failed(rest, content) ? { isError: true } : {}) },
         { block: rest }
       )
-      return addSources(reply, Sources.ofResult(content))
+      return addSources(reply, ofResult(content))
     }
     default: {
       const kept = keptOf(block, wire)
       if (kept !== undefined) block.to.keep(kept)
       block.to.end()
-      if (block.kind === "text") addSources(reply, Json.array(wire["citations"]).flatMap(Sources.ofCitation))
+      if (block.kind === "text") addSources(reply, Json.array(wire["citations"]).flatMap(ofCitation))
     }
   }
 }
 
-const addSources = (reply: ReplyWriter, sources: ReadonlyArray<Sources.Found>): void => {
+const addSources = (reply: ReplyWriter, sources: ReadonlyArray<Found>): void => {
   for (const source of sources) reply.source(source)
 }
 
@@ -203,8 +205,72 @@ const wireOf = (block: Block): Json.JsonObject => {
 export const contentOf = (provider: string, block: Block): Message.Assistant["content"][number] => {
   const { kind, text } = block
   const kept = keptOf(block, wireOf(block))
-  const opaque = kept === undefined ? {} : { opaque: Opaque.make(provider, kept) }
+  const opaque = kept === undefined ? {} : { opaque: keep(provider, kept) }
   return kind === "thinking" || kind === "redacted"
     ? { type: "thinking", text, ...opaque }
     : { type: "text", text: kind === "text" ? text : "", ...opaque }
 }
+
+// ───────────────────────── Events
+
+// Decodes the events of Anthropic Messages: https://docs.anthropic.com/en/docs/build-with-claude/streaming
+//
+// The `type` in the JSON identifies an event, not the name of the event in the stream, which some servers leave
+// out.
+
+/** The relevant parts of an event. */
+export type Wire =
+  | { readonly type: "message_start"; readonly message: Json.JsonObject }
+  | { readonly type: "content_block_start"; readonly index: Index; readonly block: Json.JsonObject }
+  | { readonly type: "content_block_delta"; readonly index: Index; readonly delta: Json.JsonObject }
+  | { readonly type: "content_block_stop"; readonly index: Index }
+  | {
+      readonly type: "message_delta"
+      readonly delta: Json.JsonObject | undefined
+      readonly usage: Json.JsonObject | undefined
+    }
+  | { readonly type: "message_stop" }
+  /** A complete answer instead of a stream. */
+  | { readonly type: "message"; readonly message: Json.JsonObject }
+  /** Pings and unknown events. The vendor documents that new events may appear. */
+  | { readonly type: "other" }
+
+/** The block of an event, `undefined` if the server leaves it out. */
+export type Index = number | undefined
+
+/** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
+export const readEvent = (data: string, model: string): Wire | Reason => {
+  const event = eventIn(data, model, "an event")
+  return isReason(event) ? event : (eventOf(event) ?? badShape("Not an event", data))
+}
+
+const eventOf = (event: Json.JsonObject): Wire | undefined => {
+  const { type } = event
+  const index = Json.number(event["index"])
+  switch (type) {
+    case "content_block_delta": {
+      const delta = Json.object(event["delta"])
+      return delta && { type, index, delta }
+    }
+    case "content_block_start": {
+      const block = Json.object(event["content_block"])
+      return block && { type, index, block }
+    }
+    case "content_block_stop":
+      return { type, index }
+    case "message_start": {
+      const message = Json.object(event["message"])
+      return message && { type, message }
+    }
+    case "message_delta":
+      return { type, delta: Json.object(event["delta"]), usage: Json.object(event["usage"]) }
+    case "message_stop":
+      return { type }
+    case "message":
+      return { type, message: event }
+    default:
+      return typeof type === "string" ? other : undefined
+  }
+}
+
+const other: Wire = { type: "other" }

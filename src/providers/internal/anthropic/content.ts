@@ -1,17 +1,19 @@
 /** Encodes messages as blocks of Anthropic Messages: https://docs.anthropic.com/en/api/messages */
-import * as Base64 from "effect/encoding/Base64"
+import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
+import * as Base64 from "effect/encoding/Base64"
 import type * as Message from "../../../Message.ts"
-import type { Reason } from "../../../ProviderError.ts"
-import { UnsupportedContent } from "../../../ProviderError.ts"
-import * as CallArguments from "../callArguments.ts"
-import * as CallName from "../callName.ts"
-import * as DataUrl from "../dataUrl.ts"
-import * as Json from "../json.ts"
-import * as Members from "../members.ts"
-import * as Opaque from "../opaque.ts"
+import type { ModelMessage, Source } from "../../../Message.ts"
+import type { ToolDefinition } from "../../../Provider.ts"
+import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
-import * as ToolSearch from "./toolSearch.ts"
+import { FittedIds, nameFor, paramsIn, type Rule } from "../calls.ts"
+import * as Json from "../json.ts"
+import { readDataUrl } from "../media.ts"
+import { into, keptFor, membersOf, over } from "../members.ts"
+import { Placement } from "../promptChanges.ts"
+import type { Change, Question } from "../question.ts"
+import * as ToolSearch from "./api.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */
 export interface Block {
@@ -74,9 +76,7 @@ const lastWith = (
 
 /** A block with the members of what it stands for. */
 const within = (provider: string, from: Pick<Message.Text, "vendor">, block: Block): Block =>
-  Members.of(provider, from) === undefined
-    ? block
-    : { ...block, json: Members.into(provider, from, block.json) }
+  membersOf(provider, from) === undefined ? block : { ...block, json: into(provider, from, block.json) }
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
@@ -113,7 +113,7 @@ export const toMedia = (part: Message.Image | Message.File): WireBlock | Reason 
 const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"])
 
 const toImage = ({ source }: Message.Image): WireBlock | Reason => {
-  const inline = "url" in source ? DataUrl.read(source.url) : source
+  const inline = "url" in source ? readDataUrl(source.url) : source
   if (inline === undefined) return { type: "image", source: { type: "url", ...source } }
   const mediaType = inline.mediaType === "image/jpg" ? "image/jpeg" : inline.mediaType
   return imageTypes.has(mediaType)
@@ -164,7 +164,7 @@ const encodeText = (
   text: Message.Text,
   index: number
 ): ReadonlyArray<Block> => {
-  const own = Opaque.of(provider, text)
+  const own = keptFor(provider, text)
   const block = Json.object(own?.["block"])
   if (block !== undefined) return isUnanswered(provider, message, block, index) ? [] : [theirs(block)]
   const citations = own?.["citations"]
@@ -178,7 +178,7 @@ const encodeHosted = (
   tool: Message.HostedTool,
   index: number
 ): ReadonlyArray<Block> => {
-  const block = Json.object(Opaque.of(provider, tool)?.["block"])
+  const block = Json.object(keptFor(provider, tool)?.["block"])
   if (block === undefined || isUnanswered(provider, message, block, index)) return []
   const { params: input, result: content } = tool
   return [theirs({ ...block, ...Json.defined({ input, content }) })]
@@ -199,7 +199,7 @@ const isUnanswered = (
   (type === "server_tool_use" || type === "mcp_tool_use") &&
   !content
     .slice(index)
-    .some((later) => Json.object(Opaque.of(provider, later)?.["block"])?.["tool_use_id"] === id)
+    .some((later) => Json.object(keptFor(provider, later)?.["block"])?.["tool_use_id"] === id)
 
 /** The vendor accepts only thinking with a signature, and redacted thinking. */
 const encodeThinking = (
@@ -207,7 +207,7 @@ const encodeThinking = (
   thinking: Message.Thinking,
   keepsUnsigned: boolean
 ): ReadonlyArray<Block> => {
-  const { data, signature } = Opaque.of(provider, thinking) ?? {}
+  const { data, signature } = keptFor(provider, thinking) ?? {}
   const block =
     signature !== undefined && (keepsUnsigned || signature !== "")
       ? { type: "thinking", thinking: thinking.text, signature }
@@ -218,9 +218,9 @@ const encodeThinking = (
 }
 
 const encodeCall = (provider: string, call: Message.ToolCall): Block => {
-  const name = CallName.spelt(call.name, 128)
-  const input = CallArguments.object(call.rawArguments)
-  const { caller, toolset } = Opaque.of(provider, call) ?? {}
+  const name = nameFor(call.name, 128)
+  const input = paramsIn(call.rawArguments)
+  const { caller, toolset } = keptFor(provider, call) ?? {}
   const { action, ...rest } = input
   if (typeof toolset === "string" && typeof action === "string") {
     const member = { type: "tool_use", name: action, toolset_name: toolset, input: rest, caller }
@@ -241,7 +241,7 @@ const encodeResult = (provider: string, message: Message.ToolResult): ReadonlyAr
     if (part.type === "text" && isBlank(part.text)) continue
     const block = part.type === "text" ? { type: "text", text: part.text } : toImage(part)
     if (isReason(block)) return block
-    all.push(Members.over(provider, part, block))
+    all.push(over(provider, part, block))
   }
   const result = (fields: object): Block =>
     within(provider, message, {
@@ -264,3 +264,201 @@ const encodeResult = (provider: string, message: Message.ToolResult): ReadonlyAr
 const isText = (block: object): boolean => "text" in block
 
 const attached = { type: "text", text: "Attached image(s) from tool result:" }
+
+// ───────────────────────── Turns
+
+// The turns of a conversation for Anthropic Messages: user and assistant alternate, starting with the user.
+// Tool results belong to the user. They come first in the turn after the calls, all of them.
+
+export interface Turn {
+  readonly role: "user" | "assistant" | "system"
+  /** Tool results as JSON. */
+  readonly results: Array<string>
+  /** The other blocks, which come after the results. */
+  readonly blocks: Array<string>
+  readonly beginsWithThinking: boolean
+  /** Members of the turn besides its content, as JSON. */
+  readonly members?: string
+}
+
+/**
+ * Makes turns for one provider, with the names of all tools if the model searches for some of them. Encodes each message once.
+ */
+export const maker = (
+  provider: string,
+  keepsUnsigned: boolean
+): ((
+  question: Pick<Question, "messages" | "model" | "changed">,
+  searched: ReadonlySet<string> | undefined,
+  toolOf: (tool: ToolDefinition) => string
+) => ReadonlyArray<Turn> | Reason) => {
+  const blocksOf = memoize((message: ModelMessage) => encodeMessage(provider, message, keepsUnsigned))
+  return ({ changed, messages, model }, searched, toolOf) => {
+    const turns: Array<Turn> = []
+    const ids = new FittedIds(rule)
+    const sets = new Map<string, string>()
+    const placement = new Placement(turns, changed, {
+      ofPrompt: (change) => toPromptTurn(change, toolOf),
+      ofEffort: toEffortTurn
+    })
+    for (const [index, message] of messages.entries()) {
+      const isAnswer = message.role === "assistant"
+      const blocks = blocksOf(isAnswer && message === messages.at(-1) ? trimmed(message) : message)
+      if (isReason(blocks)) return blocks
+      const readable = isAnswer && message.model !== model ? blocks.filter(isForAnyModel) : blocks
+      const sent = withSearches(readable, searched)
+      placement.reach(index, isAnswer && sent.length > 0)
+      if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, ids, sets)
+    }
+    placement.end(messages.length)
+    return turns[0]?.role === "assistant" ? [earlier, ...turns] : turns
+  }
+}
+
+/** The turn as JSON. `mark` is a member to add to its last block, unless the application marked it. */
+export const render = ({ blocks, members = "", results, role }: Turn, mark: string | undefined): string => {
+  const content = [...results, ...blocks]
+  const last = content.at(-1)
+  if (last?.includes(`"cache_control":`) === false) content[content.length - 1] = withMember(last, mark)
+  return `{"role":"${role}","content":[${content.join(",")}]${members}}`
+}
+
+/** The turn for a change of the system prompt or of tools, `undefined` for another change. */
+const toPromptTurn = (
+  { added, removed, system }: Change,
+  toolOf: (tool: ToolDefinition) => string
+): Turn | undefined => {
+  const blocks = [
+    ...(system === undefined ? [] : [Json.encode({ type: "text", text: system })]),
+    ...removed.map((name) => Json.encode({ type: "tool_removal", tool: { type: "tool_reference", name } })),
+    ...added.map(
+      (tool) => `{"type":"tool_addition","tool":{"type":"tool_definition","definition":${toolOf(tool)}}}`
+    )
+  ]
+  return blocks.length === 0 ? undefined : { ...silent, blocks }
+}
+
+const toEffortTurn = (effort: string): Turn => ({
+  ...silent,
+  members: `,"output_config":${Json.encode({ effort })}`
+})
+
+const silent: Turn = { role: "system", results: [], blocks: [], beginsWithThinking: false }
+
+/** Adds a member to an object in JSON. */
+export const withMember = (json: string, member: string | undefined): string =>
+  member === undefined ? json : `${json.slice(0, -1)},${member}}`
+
+/**
+ * Whether the model may think now. The vendor counts a sequence of tool calls as one turn, which must start
+ * with thinking. A turn that another model started does not.
+ */
+export const mayThink = (all: ReadonlyArray<Turn>): boolean => {
+  const turns = all.filter(({ role }) => role !== "system")
+  const asked = turns.findLastIndex(({ results, role }) => role === "user" && results.length === 0)
+  return turns[asked + 1]?.beginsWithThinking ?? true
+}
+
+/** A signature is valid only for the model that made it. */
+const isForAnyModel = ({ kind }: Block): boolean => kind !== "thinking"
+
+/** Leaves out searches in a request without the tool that searches, and thinking that is then at the end. */
+const withSearches = (
+  blocks: ReadonlyArray<Block>,
+  searched: ReadonlySet<string> | undefined
+): ReadonlyArray<Block> => {
+  if (!blocks.some(({ kind }) => kind === "search")) return blocks
+  if (searched === undefined) {
+    const rest = blocks.filter(({ kind }) => kind !== "search")
+    return rest.slice(0, rest.findLastIndex(({ kind }) => kind !== "thinking") + 1)
+  }
+  return blocks.map((block) =>
+    block.found?.every((name) => searched.has(name)) === false
+      ? { ...block, json: ToolSearch.without(block.json, searched) }
+      : block
+  )
+}
+
+const earlier: Turn = {
+  role: "user",
+  results: [],
+  blocks: [JSON.stringify({ type: "text", text: "(Earlier messages are left out.)" })],
+  beginsWithThinking: false
+}
+
+const add = (
+  turns: Array<Turn>,
+  role: "user" | "assistant",
+  sent: ReadonlyArray<Block>,
+  ids: FittedIds,
+  sets: Map<string, string>
+): void => {
+  const last = turns.at(-1)
+  const turn =
+    last?.role === role
+      ? last
+      : { role, results: [], blocks: [], beginsWithThinking: sent[0]?.kind === "thinking" }
+  if (turn !== last) turns.push(turn)
+  for (const { id, json, kind, toolset } of sent) {
+    if (toolset !== undefined) sets.set(id, toolset)
+    if (kind === "result") {
+      const set = sets.get(id)
+      const named = withMember(json, set === undefined ? undefined : `"toolset_name":${JSON.stringify(set)}`)
+      turn.results.push(withMember(named, `"tool_use_id":"${ids.of(id)}"`))
+    } else turn.blocks.push(kind === "call" ? withMember(json, `"id":"${ids.add(id)}"`) : json)
+  }
+}
+
+const rule: Rule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
+
+// ───────────────────────── Sources
+
+// The sources of an answer of Anthropic Messages: citations of its text, and hits of the vendor's searches.
+
+/** A source without the data for the vendor, which the text or the result of the search keeps. */
+export type Found = Omit<Source, "type" | "opaque">
+
+/** The source of a citation. Its place in the source stays with the text. */
+export const ofCitation = (json: Json.Json): ReadonlyArray<Found> => {
+  const citation = Json.object(json)
+  if (citation === undefined) return []
+  const { cited_text, document_title, file_id, source, title, url } = citation
+  const passage = Json.text(cited_text)
+  const cited = passage === undefined ? {} : { citedText: passage }
+  const address = Json.text(url) ?? addressIn(source)
+  return address === undefined
+    ? [{ ...document(Json.text(file_id) ?? Json.text(source), document_title ?? title), ...cited }]
+    : [{ ...page(address, title), ...cited }]
+}
+
+/** The pages that a search found, or that the vendor fetched. */
+export const ofResult = (content: Json.Json | undefined): ReadonlyArray<Found> =>
+  (Json.isArray(content) ? content : [content]).flatMap((json) => {
+    const { content: fetched, title, type, url } = Json.object(json) ?? {}
+    const address = Json.text(url)
+    if (address === undefined || (type !== "web_search_result" && type !== "web_fetch_result")) return []
+    return [page(address, title ?? Json.object(fetched)?.["title"])]
+  })
+
+/** The `source` of a search result that the application gave, which may be any text. */
+const addressIn = (source: Json.Json | undefined): string | undefined => {
+  const text = Json.text(source)
+  return text !== undefined && /^https?:\/\//i.test(text) ? text : undefined
+}
+
+const page = (url: string, title: Json.Json | undefined): Found => ({
+  sourceType: "url",
+  url,
+  ...named(title)
+})
+
+const document = (id: string | undefined, title: Json.Json | undefined): Found => ({
+  sourceType: "document",
+  ...(id === undefined ? {} : { id }),
+  ...named(title)
+})
+
+const named = (title: Json.Json | undefined): Pick<Found, "title"> => {
+  const text = Json.text(title)
+  return text === undefined ? {} : { title: text }
+}

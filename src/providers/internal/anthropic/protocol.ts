@@ -7,27 +7,26 @@
  */
 import type { Assistant, StopReason } from "../../../Message.ts"
 import { parseArguments } from "../../../ModelEvent.ts"
-import type { Reason } from "../../../ProviderError.ts"
-import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../../ProviderError.ts"
+import {
+  Protocol as ProtocolFault,
+  type Reason,
+  ServerError,
+  StreamTruncated
+} from "../../../ProviderError.ts"
 import * as Usage from "../../../Usage.ts"
-import { byMembers } from "../counting.ts"
-import { detailIn } from "../detailIn.ts"
-import * as Json from "../json.ts"
-import { refusalIn } from "../stopDetails.ts"
-import type { Question } from "../question.ts"
-import * as StopReasons from "../stopReasons.ts"
-import { wholeArguments } from "../../../reply/WholeArguments.ts"
-import { isReason, type Protocol } from "../../Protocol.ts"
 import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
-import { api } from "./api.ts"
+import { wholeArguments } from "../../../reply/WholeArguments.ts"
+import { type Protocol, isReason } from "../../Protocol.ts"
+import { byMembers, isFailure, noted, refusalIn } from "../counting.ts"
+import * as Counting from "../counting.ts"
+import { detailIn } from "../failure.ts"
+import * as Json from "../json.ts"
+import type { Question } from "../question.ts"
+import { api, headers } from "./api.ts"
 import * as Blocks from "./block.ts"
-import type { Block } from "./block.ts"
+import { type Block, type Index, readEvent, type Wire } from "./block.ts"
 import { toMedia } from "./content.ts"
-import { headers } from "./hosted.ts"
 import { type Dialect, encoder, inContainer } from "./request.ts"
-import * as Counting from "./usage.ts"
-import * as Wires from "./wire.ts"
-import type { Index, Wire } from "./wire.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const anthropicMessages = (provider: string, dialect: Dialect = {}): Protocol => ({
@@ -42,7 +41,7 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
     const state = initial(reply, dialect.keepsUnsigned === true)
     return {
       step: ({ data }) => {
-        const event = Wires.read(data, model)
+        const event = readEvent(data, model)
         return isReason(event) ? event : (strange(state, event) ?? step(state, event))
       },
       end: (sawEnd, isLenient) => end(state, sawEnd, isLenient),
@@ -166,7 +165,7 @@ const stepMessage = (
   state.stop = Json.text(message?.["stop_reason"]) ?? state.stop
   state.stopDetails = message?.["stop_details"] ?? state.stopDetails
   state.container = Json.text(Json.object(message?.["container"])?.["id"]) ?? state.container
-  if (usage !== undefined) state.usage = Counting.count(state.usage, usage)
+  if (usage !== undefined) state.usage = countUsage(state.usage, usage)
 }
 
 /** The block of an index. Without an index, the last block. */
@@ -268,20 +267,18 @@ const missing = (state: State, sawEnd: boolean, isLenient: boolean): Reason | un
       ? undefined
       : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
-  return StopReasons.isFailure(stop)
-    ? new ServerError({ detail: `The answer ended with ${stop}` })
-    : undefined
+  return isFailure(stop) ? new ServerError({ detail: `The answer ended with ${stop}` }) : undefined
 }
 
 const stopReasonOf = (state: State): StopReason => {
   const { stop = "end_turn" } = state
   if (pauses.has(stop)) return callsOf(state).length > 0 ? "toolUse" : "length"
-  return StopReasons.noted(stop, state.reply)
+  return noted(stop, state.reply)
 }
 
 /** The usage of all messages of the answer. */
 const usageOf = ({ earlier, usage }: State): Usage.Usage | undefined => {
-  const own = Counting.read(usage)
+  const own = usageIn(usage)
   return own === undefined || earlier === undefined ? (own ?? earlier) : Usage.add(earlier, own)
 }
 
@@ -322,3 +319,67 @@ const resume = (state: State, provider: string, question: Question): Question | 
   const vendor = inContainer(question.vendor, state.container)
   return { ...question, messages: [...question.messages, partial], vendor }
 }
+
+// ───────────────────────── Usage
+
+// The usage of an answer of Anthropic Messages, which the server sends twice, with the counts known so far.
+
+/** Merges counts: a later value replaces an earlier one. */
+export const countUsage = (before: Json.JsonObject | undefined, update: Json.JsonObject): Json.JsonObject => {
+  // Some servers send zeros for input that they counted before.
+  const isBlank = before !== undefined && inputOf(update) === 0 && inputOf(before) > 0
+  const isNews = ([field, value]: readonly [string, Json.Json]) =>
+    fields.has(field) && value !== null && !(isBlank && inputFields.includes(field))
+  return { ...before, ...Object.fromEntries(Object.entries(update).filter(isNews)) }
+}
+
+/** Converts the counts, `undefined` if there are none. */
+export const usageIn = (counted: Json.JsonObject | undefined): Usage.Usage | undefined =>
+  Json.array(counted?.["iterations"]).reduce<Usage.Usage | undefined>((sum, iteration) => {
+    const { type, ...counts } = Json.object(iteration) ?? {}
+    const usage = apart.has(type) ? messageOf(counts) : undefined
+    return usage === undefined ? sum : Usage.add(sum ?? Usage.zero, usage)
+  }, messageOf(counted))
+
+/** The requests of the vendor itself that the counts of the message leave out, though they cost as much. */
+const apart: ReadonlySet<Json.Json | undefined> = new Set(["compaction", "advisor_message"])
+
+const messageOf = (counted: Json.JsonObject | undefined): Usage.Usage | undefined => {
+  if (counted === undefined || !Object.values(counted).some((value) => typeof value === "number"))
+    return undefined
+  const reasoning = Counting.tokens(Json.object(counted["output_tokens_details"])?.["thinking_tokens"])
+  const cacheWriteLong = Counting.first(Json.object(counted["cache_creation"]), "ephemeral_1h_input_tokens")
+  const cost = Counting.cost(counted["cost"])
+  return Usage.make({
+    input: inputOf(counted),
+    output: Counting.tokens(counted["output_tokens"]) ?? 0,
+    cacheRead: Counting.tokens(counted["cache_read_input_tokens"]) ?? 0,
+    cacheWrite: Counting.tokens(counted["cache_creation_input_tokens"]) ?? 0,
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+    ...Counting.hostedToolCalls(counted["server_tool_use"]),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(cost === undefined ? {} : { cost })
+  })
+}
+
+const inputFields: ReadonlyArray<string> = [
+  "input_tokens",
+  "cache_read_input_tokens",
+  "cache_creation_input_tokens"
+]
+
+/** The members that are read. A server may send any number of others. */
+const fields: ReadonlySet<string> = new Set([
+  ...inputFields,
+  "output_tokens",
+  "output_tokens_details",
+  "cache_creation",
+  "server_tool_use",
+  "iterations",
+  "cost",
+  "service_tier"
+])
+
+/** The server counts tokens that are read from and written to a cache separately. */
+const inputOf = (counted: Json.JsonObject): number =>
+  inputFields.reduce((sum, field) => sum + (Counting.tokens(counted[field]) ?? 0), 0)

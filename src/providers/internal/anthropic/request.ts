@@ -3,19 +3,18 @@ import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../../Message.ts"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { Reason } from "../../../ProviderError.ts"
-import * as Hosted from "./hosted.ts"
+import * as Hosted from "./api.ts"
 import { enforceable } from "../claude.ts"
-import * as ToolSearch from "./toolSearch.ts"
-import * as Turns from "./turns.ts"
-import * as CacheMarks from "../cacheMarks.ts"
+import { namesOf, searchDefinitions } from "./api.ts"
+import { maker, mayThink, render, type Turn, withMember } from "./content.ts"
+import * as CacheMarks from "../promptChanges.ts"
 import * as Json from "../json.ts"
-import * as Members from "../members.ts"
-import * as Opaque from "../opaque.ts"
-import * as PromptChanges from "../promptChanges.ts"
-import { isClosed } from "../openAiSchema.ts"
+import { all, into, keptFor } from "../members.ts"
+import { added, begun } from "../promptChanges.ts"
+import { isClosed } from "../openAi.ts"
 import { isReason } from "../../Protocol.ts"
 import { merge, type Question } from "../question.ts"
-import { isDeferred } from "../toolSearch.ts"
+import { isDeferred } from "../support.ts"
 
 /** How a server differs from Anthropic's own address. */
 export interface Dialect {
@@ -30,29 +29,29 @@ export const encoder = (
   provider: string,
   { keepsUnsigned = false, version }: Dialect = {}
 ): ((question: Question) => string | Reason) => {
-  const turnsOf = Turns.maker(provider, keepsUnsigned)
+  const turnsOf = maker(provider, keepsUnsigned)
   const toolsFor = memoizeByVersion((tool, program) =>
-    Members.into(provider, tool, Json.encode(toTool(tool, program)))
+    into(provider, tool, Json.encode(toTool(tool, program)))
   )
   return (asked) => {
-    const question = PromptChanges.begun(asked)
+    const question = begun(asked)
     const { system = "" } = question
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
     // The vendor's tools are added to those of the agent.
     const { tools: listed, ...vendor } = toVendor(given)
-    const theirs = [...Json.array(listed), ...Hosted.definitions(provider, question)]
-    const declared = Hosted.declared(question)
+    const theirs = [...Json.array(listed), ...Hosted.hostedDefinitions(provider, question)]
+    const offered = Hosted.declared(question)
     const toolOf = toolsFor(programOf(theirs))
-    const turns = turnsOf(question, ToolSearch.namesOf(declared, theirs), toolOf)
+    const turns = turnsOf(question, namesOf(offered, theirs), toolOf)
     if (isReason(turns)) return turns
     const mark = marker(question, { ...given, tools: theirs }, provider)
-    const search = ToolSearch.definitions(declared, theirs).map(Json.encode)
-    const present = declared.filter((tool) => !isDeferred(tool)).map(toolOf)
+    const search = searchDefinitions(offered, theirs).map(Json.encode)
+    const present = offered.filter((tool) => !isDeferred(tool)).map(toolOf)
     const tools = [
       ...theirs.map(Json.encode),
       ...lastMarked([...search, ...present], mark("tools")),
       // The vendor rejects a mark on them, because they are not at the start of the prompt.
-      ...declared.filter(isDeferred).map(toolOf)
+      ...offered.filter(isDeferred).map(toolOf)
     ]
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     return [
@@ -81,9 +80,7 @@ const containerOf = (provider: string, messages: ReadonlyArray<ModelMessage>): s
   const answer = messages.findLast((message) => message.role === "assistant")
   const calls =
     answer?.role === "assistant" ? answer.content.filter((block) => block.type === "toolCall") : []
-  return calls
-    .map((call) => Json.text(Opaque.of(provider, call)?.["container"]))
-    .find((id) => id !== undefined)
+  return calls.map((call) => Json.text(keptFor(provider, call)?.["container"])).find((id) => id !== undefined)
 }
 
 /** Renames options of other vendors. Anthropic rejects unknown members. */
@@ -131,9 +128,9 @@ type Mark = (place: CacheMarks.Place) => string | undefined
 const marker = (question: Question, vendor: Vendor, provider: string): Mark => {
   const { messages: own, options, tools: declared } = question
   const { cache_control: last, messages, system, tools } = vendor
-  const later = PromptChanges.added(question)
-  const [ofMessages, ofTools] = [Members.all(provider, [...own, ...later]), Members.all(provider, declared)]
-  const marks = CacheMarks.choose({
+  const later = added(question)
+  const [ofMessages, ofTools] = [all(provider, [...own, ...later]), all(provider, declared)]
+  const marks = CacheMarks.chooseMarks({
     options,
     // The vendor itself marks the last block for a mark of the whole body.
     places: CacheMarks.places.filter((place) => place !== "lastUser" || !Json.isObject(last)),
@@ -160,15 +157,15 @@ const marker = (question: Question, vendor: Vendor, provider: string): Mark => {
 
 const lastMarked = (blocks: ReadonlyArray<string>, mark: string | undefined): ReadonlyArray<string> =>
   blocks.map((json, index) =>
-    index === blocks.length - 1 && !json.includes(`"cache_control":`) ? Turns.withMember(json, mark) : json
+    index === blocks.length - 1 && !json.includes(`"cache_control":`) ? withMember(json, mark) : json
   )
 
 const toSystem = (system: string, mark: string | undefined): string =>
-  `[${Turns.withMember(Json.encode({ type: "text", text: system }), mark)}]`
+  `[${withMember(Json.encode({ type: "text", text: system }), mark)}]`
 
-const toMessages = (turns: ReadonlyArray<Turns.Turn>, mark: Mark): string => {
-  const marks = CacheMarks.ofTurns(turns, mark)
-  return `[${turns.map((turn, index) => Turns.render(turn, marks[index])).join(",")}]`
+const toMessages = (turns: ReadonlyArray<Turn>, mark: Mark): string => {
+  const marks = CacheMarks.marksOfTurns(turns, mark)
+  return `[${turns.map((turn, index) => render(turn, marks[index])).join(",")}]`
 }
 
 // ───────────────────────── Parameters
@@ -178,7 +175,7 @@ const answerTokens = 32_000
 
 const parameters = (
   { options, rule, thinking }: Question,
-  turns: ReadonlyArray<Turns.Turn>,
+  turns: ReadonlyArray<Turn>,
   hasTools: boolean
 ): Json.JsonObject => {
   const own = Json.defined({
@@ -203,8 +200,8 @@ const toChoice = ({ parallelToolCalls, toolChoice }: Question["options"]): Json.
 }
 
 /** The vendor rejects a thinking budget in a turn that started without thinking. */
-const isRefused = ({ thinking }: Json.JsonObject, turns: ReadonlyArray<Turns.Turn>): boolean =>
-  Json.object(thinking)?.["type"] === "enabled" && !Turns.mayThink(turns)
+const isRefused = ({ thinking }: Json.JsonObject, turns: ReadonlyArray<Turn>): boolean =>
+  Json.object(thinking)?.["type"] === "enabled" && !mayThink(turns)
 
 const toOutput = (output: Question["options"]["output"]): Json.JsonObject =>
   output === undefined

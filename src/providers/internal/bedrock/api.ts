@@ -1,35 +1,125 @@
-/** The parts of a request that Converse takes, and the families of models behind it. */
+/**
+ * The differences of the model families that Amazon Bedrock serves by Converse: in caching, in the tool results that they
+ * take, and in thinking. Sources: AWS's user guide, `@ai-sdk/amazon-bedrock@5.0.101`, LibreChat-AI/agents#253.
+ */
 import type { ToolDefinition } from "../../../Provider.ts"
+import type { ThinkingLevel } from "../../../RunOptions.ts"
 import type { Accepted, Api, Asked } from "../../Protocol.ts"
+import type { Rule as IdRule } from "../calls.ts"
 import { budget, form as claude, media } from "../claude.ts"
-import type { Changes } from "../changes.ts"
-import { isClosed } from "../openAiSchema.ts"
 import * as Json from "../json.ts"
-import { vendorAtBedrock } from "../models/ids.ts"
-import type { Rule } from "../models/rule.ts"
-import { merge } from "../question.ts"
+import { type Rule, type Thinking, type Word, vendorAtBedrock } from "../models/rule.ts"
+import { isClosed } from "../openAi.ts"
+import { type Changes, merge } from "../question.ts"
 import type { Form } from "../schemaWriter.ts"
-import * as Family from "./family.ts"
+
+export interface Family {
+  readonly isClaude: boolean
+  /** Whether tool results may contain images and a status. Other models get images after the results. */
+  readonly hasRichResults: boolean
+  /** The form of the ids of tool calls. */
+  readonly ids: IdRule
+  /** Whether the family takes cache marks: in the system prompt and in messages, and after the tools. */
+  readonly marks: { readonly prompt: boolean; readonly tools: boolean; readonly long: boolean }
+}
+
+/** The family of a model by its id. An inference profile whose id names no model has no family, and gets the least. */
+export const familyOf = (model: string): Family => {
+  const vendor = vendorAtBedrock(model)
+  const isClaude = vendor === "anthropic"
+  const isNova = vendor === "amazon"
+  const caches = isClaude && !uncached.test(model)
+  return {
+    isClaude,
+    hasRichResults: isClaude || isNova,
+    ids: vendor === "mistral" ? nineLetters : usual,
+    marks: { prompt: caches || isNova, tools: caches, long: caches && !shortCached.test(model) }
+  }
+}
+
+const usual: IdRule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
+const nineLetters: IdRule = { pattern: /^[a-zA-Z0-9]{9}$/, length: 9 }
+
+/** Claude 2, 3, 3.5 Sonnet of June 2024. */
+const uncached = /claude-(?:instant|v?2|3-(?:haiku|sonnet|opus)|3-5-sonnet-20240620)/
+/** Models that keep prompts for five minutes only: those before Claude 4.5. */
+const shortCached = /claude-(?:3|(?:opus|sonnet)-4(?:-1)?-\d{8})/
+
+/**
+ * Whether a model answers by an output schema. Others that AWS lists refuse it in some accounts (Haiku 4.5), deviate from it
+ * (Sonnet 4.6), or refuse it (Opus 4.7 and later). A rule of the application can say otherwise.
+ */
+export const takesSchema = (model: string): boolean =>
+  /anthropic\.claude-(?:opus-4-[56]|sonnet-4-5)(?!\d)/.test(model)
+
+/** Whether a model takes strict tools. */
+export const takesStrict = (model: string): boolean =>
+  /anthropic\.claude-(?:opus-4-[56]|sonnet-4-[56]|haiku-4-5)(?!\d)/.test(model)
+
+// ───────────────────────── Thinking
+
+/** The rule of a model as it applies by Converse. */
+export const ruleOf = (rule: Rule, model: string): Rule =>
+  rule.thinking === undefined
+    ? rule
+    : { ...rule, thinking: thinkingOf(rule.thinking, vendorAtBedrock(model)) }
+
+/** How a model takes a level by Converse: as at its own vendor, in `additionalModelRequestFields`. */
+const thinkingOf = (thinking: Thinking, vendor: string | undefined): Thinking => {
+  if (thinking.wire?.converse !== undefined) return thinking
+  const { budget, levels = {}, perEndpoint: _none, wire: _wire, ...rest } = thinking
+  const wire = wireOf(thinking, vendor)
+  if (wire === undefined) return rest
+  return {
+    ...rest,
+    wire: { converse: inFields(wire) },
+    levels: Object.fromEntries(
+      Object.entries(levels).map(([level, word]) => [level, wordOf(level, word, rest.omitted)])
+    ),
+    ...(budget === undefined ? {} : { budget: { ...budget, wire: {} } })
+  }
+}
+
+const wireOf = ({ wire = {} }: Thinking, vendor: string | undefined): Json.JsonObject | undefined => {
+  if (vendor === "anthropic") return wire.messages
+  return vendor === "openai" && wire.responses !== undefined ? { reasoning: { effort: "$" } } : undefined
+}
+
+const inFields = (members: Json.JsonObject): Json.JsonObject => ({ additionalModelRequestFields: members })
+
+/** Bedrock refuses to switch thinking off in models that do not think without a level. */
+const wordOf = (level: string, word: Word, omitted: Thinking["omitted"]): Word => {
+  if (!Json.isObject(word)) return word
+  return level === "off" && omitted === "doesNotThink" ? null : inFields(word)
+}
+
+/** Whether Nova thinks so much that it takes no limit of tokens and no sampling. */
+export const isUnbounded = (model: string, level: ThinkingLevel | undefined): boolean =>
+  model.includes("nova-2") && (level === "high" || level === "xhigh" || level === "max")
+
+// ───────────────────────── The API
+
+// The parts of a request that Converse takes, and the families of models behind it.
 
 const accepts = (rule: Rule | undefined, request: Asked, changes: Changes): Accepted => {
   const { level, model, tools } = request
   const { output, parallelToolCalls, temperature } = changes.options
-  const { isClaude } = Family.of(model)
+  const { isClaude } = familyOf(model)
   const vendor = vendorAtBedrock(model)
   if (parallelToolCalls === false && !isClaude)
     changes.leaveOut("parallelToolCalls", "By the Converse API only Claude takes it.")
   if (vendor !== "amazon") changes.keepHostedTools([], "By the Converse API only Nova has such a tool.")
-  if (output !== undefined && !(rule?.structuredOutput ?? Family.takesSchema(model)))
+  if (output !== undefined && !(rule?.structuredOutput ?? takesSchema(model)))
     changes.leaveOut("output", "By the Converse API the model takes no output schema.")
-  if (tools.some(isStrict) && !Family.takesStrict(model))
+  if (tools.some(isStrict) && !takesStrict(model))
     changes.report("strict", true, null, "By the Converse API the model takes no strict tools.")
   if (vendor === "openai") sampleOpenAi(changes, model)
   else if (temperature !== undefined && temperature > 1)
     changes.set("temperature", 1, "The Converse API accepts no more.")
-  if (Family.isUnbounded(model, level))
+  if (isUnbounded(model, level))
     for (const option of bounds) changes.leaveOut(option, "The model refuses it at this thinking level.")
   if (vendor === "meta") changes.leaveOut("toolChoice", "The model cannot be made to call a tool.")
-  retain(changes, Family.of(model))
+  retain(changes, familyOf(model))
   return request
 }
 
@@ -52,7 +142,7 @@ const sampleOpenAi = (changes: Changes, model: string): void => {
   changes.leaveOut("topP", "By the Converse API the model refuses it.")
 }
 
-const retain = (changes: Changes, { marks }: Family.Family): void => {
+const retain = (changes: Changes, { marks }: Family): void => {
   if (changes.options.cacheRetention !== "long" || marks.long) return
   const sent = marks.prompt ? "short" : null
   changes.report("cacheRetention", "long", sent, "The model does not keep prompts for an hour.")
@@ -80,11 +170,11 @@ export const api: Api = {
   }),
   toolSearch: false,
   form: (model) => (vendorAtBedrock(model) === "amazon" ? nova : claude),
-  media: (model) => (Family.of(model).isClaude ? { ...media, ...limits } : limits),
+  media: (model) => (familyOf(model).isClaude ? { ...media, ...limits } : limits),
   budget,
   promptChanges: { tools: "name", isEverywhere: true, needsTools: true },
-  adapt: Family.ruleOf,
-  answersBySchema: (rule, { model }) => rule?.structuredOutput ?? Family.takesSchema(model),
+  adapt: ruleOf,
+  answersBySchema: (rule, { model }) => rule?.structuredOutput ?? takesSchema(model),
   thinkingIn: (vendor) => Json.object(Json.object(vendor[fields])?.["thinking"]),
   accepts
 }

@@ -1,14 +1,12 @@
 /** Encodes messages as blocks of Converse: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html */
 import type * as Message from "../../../Message.ts"
-import type { Reason } from "../../../ProviderError.ts"
-import * as CallArguments from "../callArguments.ts"
-import * as CallName from "../callName.ts"
-import * as Json from "../json.ts"
-import * as Members from "../members.ts"
-import * as Opaque from "../opaque.ts"
-import { merge } from "../question.ts"
+import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
-import * as Media from "./media.ts"
+import { nameFor, paramsIn } from "../calls.ts"
+import * as Json from "../json.ts"
+import { readDataUrl } from "../media.ts"
+import { into, keptFor, membersOf, over } from "../members.ts"
+import { merge } from "../question.ts"
 
 /** A block as JSON, in which `hole` stands for a text that depends on the rest of the conversation. */
 export interface Block {
@@ -77,7 +75,7 @@ const within = (
   blocks: ReadonlyArray<Block>
 ): ReadonlyArray<Block> => {
   const last = blocks.at(-1)
-  if (last === undefined || Members.of(provider, from) === undefined) return blocks
+  if (last === undefined || membersOf(provider, from) === undefined) return blocks
   const [json = "", ...marks] = withMembers(provider, from, last.json)
   return [...blocks.slice(0, -1), { ...last, json }, ...marks.map(mark)]
 }
@@ -90,7 +88,7 @@ export const withMembers = (
   from: Pick<Message.Text, "vendor">,
   json: string
 ): ReadonlyArray<string> => {
-  const { cachePoint, ...members } = Members.of(provider, from) ?? {}
+  const { cachePoint, ...members } = membersOf(provider, from) ?? {}
   return [merged(members, json), ...(cachePoint === undefined ? [] : [Json.encode({ cachePoint })])]
 }
 
@@ -105,13 +103,13 @@ const merged = (members: Json.JsonObject, json: string): string => {
 const spelt = "\\u0000"
 
 const encodeMedia = (part: Message.Image | Message.File): Block | Reason => {
-  const media = Media.of(part)
+  const media = mediaOf(part)
   if (isReason(media)) return media
   const { kind, ...fields } = media
   if (kind !== "document") return plain({ [kind]: fields })
   const cited = part.type === "file" && part.citations !== undefined ? { citations: part.citations } : {}
   const json = `{"document":{"name":"${hole}",${Json.encode({ ...fields, ...cited }).slice(1)}}`
-  return { kind, json, key: Media.documentName(part.type === "file" ? part.name : undefined) }
+  return { kind, json, key: documentName(part.type === "file" ? part.name : undefined) }
 }
 
 // ───────────────────────── Answers
@@ -150,7 +148,7 @@ const encodeBlock = (
  * thoughts in the answer.
  */
 const encodeThinking = ({ provider }: Way, thinking: Message.Thinking): ReadonlyArray<Block> => {
-  const { redactedContent, signature } = Opaque.of(provider, thinking) ?? {}
+  const { redactedContent, signature } = keptFor(provider, thinking) ?? {}
   const contents = [
     ...(signature === undefined ? [] : [{ reasoningText: { text: thinking.text, signature } }]),
     ...(redactedContent === undefined ? [] : [{ redactedContent }])
@@ -164,12 +162,12 @@ const encodeHosted = (
   content: Message.Assistant["content"],
   tool: Message.HostedTool
 ): ReadonlyArray<Block> => {
-  const { toolResult, toolUse } = Opaque.of(provider, tool) ?? {}
+  const { toolResult, toolUse } = keptFor(provider, tool) ?? {}
   const isAnswered = content.some(
     (other) =>
       other.type === "hostedTool" &&
       other.id === tool.id &&
-      Opaque.of(provider, other)?.["toolResult"] !== undefined
+      keptFor(provider, other)?.["toolResult"] !== undefined
   )
   if (isFlat || !isAnswered) return []
   const block = Json.isObject(toolUse)
@@ -181,8 +179,8 @@ const encodeHosted = (
 }
 
 const encodeCall = ({ isFlat }: Way, call: Message.ToolCall): Block => {
-  const name = CallName.spelt(call.name, 64)
-  const input = CallArguments.object(call.rawArguments)
+  const name = nameFor(call.name, 64)
+  const input = paramsIn(call.rawArguments)
   if (isFlat) return text(`[Called the tool ${name} with ${JSON.stringify(input)}]`)
   const json = `{"toolUse":{"toolUseId":"${hole}",${Json.encode({ name, input }).slice(1)}}`
   return { kind: "call", json, key: call.id }
@@ -202,15 +200,15 @@ const encodeResult = (
     if (part.type !== "image") continue
     const block = encodeMedia(part)
     if (isReason(block)) return block
-    images.push({ ...block, json: Members.into(provider, part, block.json) })
+    images.push({ ...block, json: into(provider, part, block.json) })
   }
   const attached = images.length === 0 ? [] : [text("Attached image(s) from tool result:"), ...images]
   if (isFlat) {
     const words = texts.map((part) => part.text).join("\n")
-    return [text(`[Result of the tool ${CallName.spelt(toolName, 64)}]\n${words}`), ...attached]
+    return [text(`[Result of the tool ${nameFor(toolName, 64)}]\n${words}`), ...attached]
   }
   const hasImages = hasRichResults && !isError
-  const spoken = texts.map((part) => plain(Members.over(provider, part, { text: part.text })))
+  const spoken = texts.map((part) => plain(over(provider, part, { text: part.text })))
   const inside = [...spoken, ...(hasImages ? images : [])]
   const blocks = inside.length === 0 ? [text(isError ? "(no message)" : "(no output)")] : inside
   const status = hasRichResults && isError ? `,"status":"error"` : ""
@@ -218,3 +216,104 @@ const encodeResult = (
   const result = within(provider, message, [{ kind: "result", json, key: toolCallId }])
   return [...result, ...(hasImages ? [] : attached)]
 }
+
+// ───────────────────────── Media
+
+// Images, documents and videos as Converse takes them: bytes, or objects of S3.
+
+export interface Media {
+  readonly kind: "image" | "document" | "video" | "audio"
+  readonly format: string
+  readonly source: { readonly bytes: string } | { readonly s3Location: { readonly uri: string } }
+}
+
+export const mediaOf = (part: Message.Image | Message.File): Media | Reason =>
+  part.type === "image" ? image(part) : file(part)
+
+const image = ({ source }: Message.Image): Media | Reason => {
+  const inline = "url" in source ? readDataUrl(source.url) : source
+  if (inline !== undefined) return known(inline.mediaType, "image", { bytes: inline.data })
+  const { url } = { url: "", ...source }
+  return linked(url, typeAt(url), "image")
+}
+
+const file = ({ source }: Message.File): Media | Reason => {
+  if ("fileId" in source) return refused("Bedrock takes no ids of uploaded files")
+  if ("url" in source) return linked(source.url, source.mediaType ?? typeAt(source.url), "document")
+  return known(source.mediaType, "document", { bytes: source.data })
+}
+
+/**
+ * The name of a document in the characters that the vendor accepts. It never contains the name's extension, which the format
+ * says.
+ */
+export const documentName = (name: string | undefined): string =>
+  (name ?? "")
+    .replace(/\.[^./\\]{1,8}$/, "")
+    .replace(/[^a-zA-Z0-9\s()[\]-]/g, "-")
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, 150)
+    .trim() || "document"
+
+const refused = (detail: string): Reason => new UnsupportedContent({ detail })
+
+const linked = (url: string, mediaType: string, kind: Media["kind"]): Media | Reason => {
+  if (url.startsWith("s3://")) return known(mediaType, kind, { s3Location: { uri: url } })
+  const inline = readDataUrl(url)
+  return inline === undefined
+    ? refused("Bedrock takes files as bytes or at an s3:// address, and no other address")
+    : known(inline.mediaType, kind, { bytes: inline.data })
+}
+
+/** The kind and format of a media type. `wanted` is the kind of a block whose type is none of the vendor's. */
+const known = (mediaType: string, wanted: Media["kind"], source: Media["source"]): Media | Reason => {
+  const [type = ""] = mediaType.toLowerCase().split(";")
+  const [top = "", sub = ""] = type.trim().split("/")
+  const format = formats.get(type.trim())
+  if (format !== undefined) return { kind: kindOf(top), format, source }
+  // The vendor reads all other text as such.
+  if (wanted === "document" && (top === "text" || /(?:^|\+)(?:json|xml|yaml)$/.test(sub)))
+    return { kind: "document", format: "txt", source }
+  return refused(`Bedrock does not take ${wanted === "image" ? "images" : "files"} of type ${mediaType}`)
+}
+
+const kindOf = (top: string): Media["kind"] =>
+  top === "image" || top === "video" || top === "audio" ? top : "document"
+
+const formats: ReadonlyMap<string, string> = new Map([
+  ...["jpeg", "png", "gif", "webp"].map((format) => [`image/${format}`, format] as const),
+  ["image/jpg", "jpeg"],
+  ["application/pdf", "pdf"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["text/plain", "txt"],
+  ["text/markdown", "md"],
+  ["application/msword", "doc"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+  ...["mp4", "webm", "mpeg", "flv"].map((format) => [`video/${format}`, format] as const),
+  ["video/quicktime", "mov"],
+  ["video/x-matroska", "mkv"],
+  ["video/x-flv", "flv"],
+  ["video/x-ms-wmv", "wmv"],
+  ["video/3gpp", "three_gp"],
+  ...["mp3", "wav", "flac", "ogg", "aac"].map((format) => [`audio/${format}`, format] as const),
+  ["audio/mpeg", "mp3"],
+  ["audio/mp4", "m4a"],
+  ["audio/webm", "webm"]
+])
+
+/** The media type by the end of an address. */
+const typeAt = (url: string): string => {
+  const [, end = ""] = /\.(\w+)$/.exec(url) ?? []
+  const format = end.toLowerCase().replace(/^jpg$/, "jpeg")
+  const found = [...formats].find(([, known]) => known === format)
+  return found?.[0] ?? end
+}
+
+/** The bytes of a file in an answer, and their media type. */
+export const typeOf = (kind: string, format: string): string =>
+  [...formats].find(([type, known]) => known === format && type.startsWith(`${kind}/`))?.[0] ??
+  `${kind}/${format}`

@@ -1,13 +1,11 @@
 /** Encodes messages as parts of Gemini: https://ai.google.dev/api/caching#Part, read in November 2026. */
 import type * as Message from "../../../Message.ts"
-import type { Reason } from "../../../ProviderError.ts"
-import * as CallArguments from "../callArguments.ts"
-import * as Json from "../json.ts"
-import * as Members from "../members.ts"
-import * as Opaque from "../opaque.ts"
+import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
+import { paramsIn } from "../calls.ts"
+import * as Json from "../json.ts"
+import { keptFor, membersOf, over } from "../members.ts"
 import { generation } from "./api.ts"
-import { named, toFile, toImage, toMedia } from "./media.ts"
 
 /** A message as JSON, empty if there is nothing to send. */
 export interface Encoded {
@@ -58,7 +56,7 @@ const encodeUser = (
             ? named(toFile(block), block.name)
             : toFile(block)
     if (isReason(part)) return part
-    parts.push(Members.over(provider, block, part))
+    parts.push(over(provider, block, part))
   }
   return { ...nothing, json: joined(lastWith(provider, message, parts)) }
 }
@@ -84,7 +82,7 @@ const lastWith = (
   message: Message.ModelMessage,
   parts: ReadonlyArray<object>
 ): ReadonlyArray<object> =>
-  parts.map((part, index) => (index === parts.length - 1 ? Members.over(provider, message, part) : part))
+  parts.map((part, index) => (index === parts.length - 1 ? over(provider, message, part) : part))
 
 const joined = (parts: ReadonlyArray<object>): string => parts.map(Json.encode).join(",")
 
@@ -98,7 +96,7 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
   const parts: Array<object> = []
   let isFirst = true
   for (const block of message.content) {
-    const kept = Opaque.of(provider, block)
+    const kept = keptFor(provider, block)
     const from = parts.length
     if (block.type === "toolCall") {
       const call = { id: Json.text(kept?.["id"]), name: Json.text(kept?.["action"]) }
@@ -114,8 +112,8 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
       else if (block.type === "text" || block.type === "thinking")
         parts.push(...toProse(block, isOwn ? kept : undefined))
     }
-    if (block.type !== "source" && Members.of(provider, block) !== undefined)
-      parts.push(...parts.splice(from).map((part) => Members.over(provider, block, part)))
+    if (block.type !== "source" && membersOf(provider, block) !== undefined)
+      parts.push(...parts.splice(from).map((part) => over(provider, block, part)))
   }
   return { ...nothing, json: joined(lastWith(provider, message, parts)), calls }
 }
@@ -130,7 +128,7 @@ const toCall = (call: Message.ToolCall, { id, name }: Named, signature: string |
   functionCall: {
     ...(id === undefined ? {} : { id }),
     name: name ?? toName(call.name),
-    args: Json.without(CallArguments.object(call.rawArguments), ...(name === undefined ? [] : ["action"]))
+    args: Json.without(paramsIn(call.rawArguments), ...(name === undefined ? [] : ["action"]))
   },
   ...(signature === undefined ? {} : { thoughtSignature: signature })
 })
@@ -192,7 +190,7 @@ export const encodeResult = (
     if (block.type !== "image") continue
     const image = detailed(model, block)
     if (isReason(image)) return image
-    const part = Members.over(provider, block, image)
+    const part = over(provider, block, image)
     // Before Gemini 3 a result contains no images, and it never contains linked files.
     if ((generation(model) >= 3 || action !== undefined) && "inlineData" in part) within.push(part)
     else attached.push({ text: `Image from the result of ${toolName}:` }, part)
@@ -206,6 +204,82 @@ export const encodeResult = (
       (isError ? { error: shown } : { output: shown }),
     ...(within.length === 0 ? {} : { parts: within })
   }
-  const json = Json.encode(Members.over(provider, message, response)).slice(1, -1)
+  const json = Json.encode(over(provider, message, response)).slice(1, -1)
   return { ...nothing, json, attached: joined(attached) }
 }
+
+// ───────────────────────── Images and files
+
+// Encodes images and files for Gemini:
+// https://ai.google.dev/gemini-api/docs/generate-content/file-input-methods, read in November 2026.
+
+export type Inline = { readonly inlineData: { readonly mimeType: string; readonly data: string } }
+export type Linked = { readonly fileData: { readonly fileUri: string; readonly mimeType?: string } }
+
+/** An inline image, or a link from which Google loads it. */
+export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => {
+  if ("data" in source) return inline(source.mediaType, source.data)
+  if (!source.url.startsWith("data:")) return linked(source.url, typeOf(source.url))
+  const [, mediaType, data] = /^data:([^;,]+)[^,]*;base64,([^]*)$/.exec(source.url) ?? []
+  return mediaType === undefined || data === undefined
+    ? new UnsupportedContent({ detail: "Gemini takes an image in a data URL only as base64" })
+    : inline(mediaType, data)
+}
+
+const inline = (mimeType: string, data: string): Inline => ({ inlineData: { mimeType, data } })
+
+/** The media type of an address by its ending, which Google requires of addresses outside of its file service. */
+const typeOf = (url: string): string | undefined =>
+  mediaTypes.get(/\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase() ?? "")
+
+const mediaTypes: ReadonlyMap<string, string> = new Map([
+  ["png", "image/png"],
+  ["jpg", "image/jpeg"],
+  ["jpeg", "image/jpeg"],
+  ["webp", "image/webp"],
+  ["gif", "image/gif"],
+  ["heic", "image/heic"],
+  ["heif", "image/heif"],
+  ["pdf", "application/pdf"],
+  ["txt", "text/plain"],
+  ["md", "text/markdown"],
+  ["csv", "text/csv"],
+  ["html", "text/html"],
+  ["mp3", "audio/mp3"],
+  ["wav", "audio/wav"],
+  ["aac", "audio/aac"],
+  ["ogg", "audio/ogg"],
+  ["flac", "audio/flac"],
+  ["mp4", "video/mp4"],
+  ["mov", "video/mov"],
+  ["mpeg", "video/mpeg"],
+  ["webm", "video/webm"]
+])
+
+/** The id of an uploaded file is its URL, which may omit the address of the file service. */
+export const toFile = ({ source }: Message.File): Inline | Linked =>
+  "data" in source
+    ? inline(source.mediaType, source.data)
+    : "url" in source
+      ? linked(source.url, source.mediaType ?? typeOf(source.url))
+      : linked(
+          source.fileId.includes("://") ? source.fileId : `${files}${source.fileId.replace(/^files\//, "")}`
+        )
+
+const linked = (fileUri: string, mimeType?: string): Linked => ({
+  fileData: { fileUri, ...(mimeType === undefined ? {} : { mimeType }) }
+})
+
+const files = "https://generativelanguage.googleapis.com/v1beta/files/"
+
+/** The file with its name. */
+export const named = (file: Inline | Linked, displayName: string | undefined): object => {
+  if (displayName === undefined) return file
+  return "inlineData" in file
+    ? { inlineData: { ...file.inlineData, displayName } }
+    : { fileData: { ...file.fileData, displayName } }
+}
+
+/** A file that the model made. */
+export const toMedia = ({ source }: Message.Media): Inline | Linked =>
+  "data" in source ? inline(source.mediaType, source.data) : linked(source.url, source.mediaType)

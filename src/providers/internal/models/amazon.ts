@@ -22,15 +22,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: configured,
-      levels: {
-        off: null,
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { off: null, low: "low", medium: "medium", high: "high" },
       omitted: "doesNotThink"
     },
     contextWindow: 1_000_000,

@@ -5,18 +5,9 @@ const adaptive: Thinking["wire"] = {
   messages: { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "$" } }
 }
 const budget: Thinking["wire"] = { messages: { thinking: { type: "enabled", budget_tokens: "$" } } }
-const fromLow: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "max"
-}
+const fromLow: Thinking["levels"] = { low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" }
 const stoppable: Thinking["levels"] = {
   off: { thinking: { type: "disabled" } },
-  minimal: "low",
   low: "low",
   medium: "medium",
   high: "high",
@@ -123,7 +114,6 @@ const rules: ReadonlyArray<Rule> = [
       wire: adaptive,
       levels: {
         off: { thinking: { type: "between_tools" } },
-        minimal: "low",
         low: "low",
         medium: "medium",
         high: "high",
@@ -217,15 +207,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "adaptive",
       wire: adaptive,
-      levels: {
-        off: null,
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "max"
-      },
+      levels: { off: null, low: "low", medium: "medium", high: "high", max: "max" },
       omitted: "doesNotThink",
       usual: "high"
     },
@@ -339,7 +321,6 @@ const rules: ReadonlyArray<Rule> = [
       wire: adaptive,
       levels: {
         off: { output_config: { effort: "low" } },
-        minimal: "low",
         low: "low",
         medium: "medium",
         high: "high",

@@ -8,11 +8,8 @@ const switched: Thinking["wire"] = {
 }
 const stoppable: Thinking["levels"] = {
   off: { thinking: { type: "disabled" } },
-  minimal: "low",
   low: "low",
   medium: "high",
-  high: "high",
-  xhigh: "high",
   max: "max"
 }
 const common = {
@@ -61,15 +58,7 @@ const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`deepseek-`,
     thinking: {
       kind: "switch",
-      levels: {
-        off: { thinking: { type: "disabled" } },
-        minimal: { thinking: { type: "enabled" } },
-        low: { thinking: { type: "enabled" } },
-        medium: { thinking: { type: "enabled" } },
-        high: { thinking: { type: "enabled" } },
-        xhigh: { thinking: { type: "enabled" } },
-        max: { thinking: { type: "enabled" } }
-      },
+      levels: { off: { thinking: { type: "disabled" } }, max: { thinking: { type: "enabled" } } },
       omitted: "varies"
     },
     contextWindow: 131_072,

@@ -16,24 +16,8 @@ const budgetsFrom0: Thinking["levels"] = {
   xhigh: 24_576,
   max: 24_576
 }
-const fromLow: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high"
-}
-const fromMinimal: Thinking["levels"] = {
-  off: "minimal",
-  minimal: "minimal",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high"
-}
+const fromLow: Thinking["levels"] = { low: "low", medium: "medium", high: "high" }
+const fromMinimal: Thinking["levels"] = { minimal: "minimal", low: "low", medium: "medium", high: "high" }
 const common = {
   vendor: "google",
   endpoints: ["generateContent"],
@@ -51,7 +35,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: level,
-      levels: { off: "minimal", minimal: "minimal", high: "high" },
+      levels: { minimal: "minimal", high: "high" },
       omitted: "thinks"
     },
     tools: "none",
@@ -161,15 +145,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: level,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "high",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { low: "low", medium: "high" },
       omitted: "thinks",
       usual: "high"
     },
@@ -226,15 +202,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: level,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "xhigh",
-        max: "xhigh"
-      },
+      levels: { low: "low", medium: "medium", high: "high", xhigh: "xhigh" },
       omitted: "thinks"
     },
     contextWindow: 1_048_576,
@@ -286,15 +254,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: level,
-      levels: {
-        off: "minimal",
-        minimal: "minimal",
-        low: "high",
-        medium: "high",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { minimal: "minimal", low: "high" },
       omitted: "thinks"
     },
     contextWindow: 262_144,

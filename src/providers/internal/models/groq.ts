@@ -22,15 +22,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: effort,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { low: "low", medium: "medium", high: "high" },
       omitted: "thinks",
       usual: "medium"
     },
@@ -50,15 +42,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: effort,
-      levels: {
-        off: "none",
-        minimal: "default",
-        low: "default",
-        medium: "default",
-        high: "default",
-        xhigh: "default",
-        max: "default"
-      },
+      levels: { off: "none", max: "default" },
       omitted: "thinks",
       usual: "default"
     },
@@ -76,15 +60,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: effort,
-      levels: {
-        off: "none",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { off: "none", low: "low", medium: "medium", high: "high" },
       omitted: "thinks"
     },
     maxOutput: 16_384,

@@ -20,15 +20,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: adaptive,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "xhigh",
-        max: "max"
-      },
+      levels: { low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" },
       omitted: "thinks",
       usual: "max"
     },
@@ -47,15 +39,7 @@ const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`[Mm]ini[Mm]ax-[Mm]3`,
     thinking: {
       kind: "switch",
-      levels: {
-        off: { thinking: { type: "disabled" } },
-        minimal: { thinking: { type: "adaptive" } },
-        low: { thinking: { type: "adaptive" } },
-        medium: { thinking: { type: "adaptive" } },
-        high: { thinking: { type: "adaptive" } },
-        xhigh: { thinking: { type: "adaptive" } },
-        max: { thinking: { type: "adaptive" } }
-      },
+      levels: { off: { thinking: { type: "disabled" } }, max: { thinking: { type: "adaptive" } } },
       omitted: "thinks",
       usual: "adaptive"
     },

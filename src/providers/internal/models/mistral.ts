@@ -2,15 +2,7 @@
 import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
-const fromNone: Thinking["levels"] = {
-  off: "none",
-  minimal: "high",
-  low: "high",
-  medium: "high",
-  high: "high",
-  xhigh: "high",
-  max: "high"
-}
+const fromNone: Thinking["levels"] = { off: "none", max: "high" }
 const common = {
   vendor: "mistral",
   endpoints: ["chat"],
@@ -27,15 +19,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: effort,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { low: "low", medium: "medium", high: "high" },
       omitted: "thinks"
     },
     contextWindow: 1_048_576,
@@ -65,15 +49,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: effort,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "low",
-        high: "high",
-        xhigh: "high",
-        max: "max"
-      },
+      levels: { medium: "low", high: "high", max: "max" },
       omitted: "thinks",
       usual: "max"
     },

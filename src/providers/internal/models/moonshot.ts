@@ -2,15 +2,7 @@
 import type { Rule, Table, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
-const fromLow: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "high",
-  high: "high",
-  xhigh: "max",
-  max: "max"
-}
+const fromLow: Thinking["levels"] = { low: "low", medium: "high", xhigh: "max" }
 const common = {
   vendor: "moonshot",
   endpoints: ["chat"],
@@ -74,15 +66,7 @@ const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`kimi-k2\.[56]`,
     thinking: {
       kind: "switch",
-      levels: {
-        off: { thinking: { type: "disabled" } },
-        minimal: { thinking: { type: "enabled" } },
-        low: { thinking: { type: "enabled" } },
-        medium: { thinking: { type: "enabled" } },
-        high: { thinking: { type: "enabled" } },
-        xhigh: { thinking: { type: "enabled" } },
-        max: { thinking: { type: "enabled" } }
-      },
+      levels: { off: { thinking: { type: "disabled" } }, max: { thinking: { type: "enabled" } } },
       omitted: "thinks",
       usual: "enabled"
     },

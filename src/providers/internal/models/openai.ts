@@ -5,51 +5,24 @@ const effort: Thinking["wire"] = {
   chat: { reasoning_effort: "$" },
   responses: { reasoning: { effort: "$", summary: "auto" } }
 }
-const fromLow: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "max"
-}
+const fromLow: Thinking["levels"] = { low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" }
 const fromNone: Thinking["levels"] = {
   off: "none",
-  minimal: "low",
   low: "low",
   medium: "medium",
   high: "high",
   xhigh: "xhigh",
   max: "max"
 }
-const fromMedium: Thinking["levels"] = {
-  off: "medium",
-  minimal: "medium",
-  low: "medium",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "xhigh"
-}
+const fromMedium: Thinking["levels"] = { medium: "medium", high: "high", xhigh: "xhigh" }
 const fromNoneToXhigh: Thinking["levels"] = {
   off: "none",
-  minimal: "low",
   low: "low",
   medium: "medium",
   high: "high",
-  xhigh: "xhigh",
-  max: "xhigh"
+  xhigh: "xhigh"
 }
-const fromLowToHigh: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high"
-}
+const fromLowToHigh: Thinking["levels"] = { low: "low", medium: "medium", high: "high" }
 const fromLowToXhigh: Thinking["levels"] = { ...fromLow, max: "xhigh" }
 const common = {
   vendor: "openai",
@@ -80,13 +53,7 @@ const recent = {
 /** The rules of GPT-5.4 mini and nano, which differ in the search for tools. */
 const small = {
   ...common,
-  thinking: {
-    kind: "effort",
-    wire: effort,
-    levels: fromNoneToXhigh,
-    omitted: "doesNotThink",
-    usual: "none"
-  },
+  thinking: { kind: "effort", wire: effort, levels: fromNoneToXhigh, omitted: "doesNotThink", usual: "none" },
   sampling: "whileOff",
   contextWindow: 400_000,
   maxOutput: 128_000,
@@ -393,15 +360,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: effort,
-      levels: {
-        off: "none",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { off: "none", low: "low", medium: "medium", high: "high" },
       omitted: "doesNotThink",
       usual: "none"
     },
@@ -421,21 +380,7 @@ const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "GPT-5 Pro",
     pattern: String.raw`gpt-5-pro`,
-    thinking: {
-      kind: "always-on",
-      wire: effort,
-      levels: {
-        off: "high",
-        minimal: "high",
-        low: "high",
-        medium: "high",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
-      omitted: "thinks",
-      usual: "high"
-    },
+    thinking: { kind: "always-on", wire: effort, levels: { max: "high" }, omitted: "thinks", usual: "high" },
     contextWindow: 400_000,
     maxOutput: 128_000,
     endpoints: ["responses"],
@@ -464,15 +409,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: effort,
-      levels: {
-        off: "minimal",
-        minimal: "minimal",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { minimal: "minimal", low: "low", medium: "medium", high: "high" },
       omitted: "thinks",
       usual: "medium"
     },
@@ -674,15 +611,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: { converse: { additionalModelRequestFields: { reasoning_effort: "$" } } },
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { low: "low", medium: "medium", high: "high" },
       omitted: "thinks",
       usual: "medium"
     },

@@ -28,15 +28,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: flagged,
-      levels: {
-        off: { enable_thinking: false },
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "medium",
-        xhigh: "xhigh",
-        max: "xhigh"
-      },
+      levels: { off: { enable_thinking: false }, low: "low", medium: "medium", xhigh: "xhigh" },
       omitted: "thinks",
       usual: "xhigh"
     },

@@ -5,15 +5,7 @@ const effort: Thinking["wire"] = {
   chat: { reasoning_effort: "$" },
   responses: { reasoning: { effort: "$" } }
 }
-const fromLow: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "xhigh"
-}
+const fromLow: Thinking["levels"] = { low: "low", medium: "medium", high: "high", xhigh: "xhigh" }
 const common = {
   vendor: "xai",
   endpoints: ["responses", "chat"],
@@ -34,15 +26,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: effort,
-      levels: {
-        off: "none",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { off: "none", low: "low", medium: "medium", high: "high" },
       omitted: "thinks",
       usual: "low"
     },
@@ -62,15 +46,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "always-on",
       wire: effort,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
+      levels: { low: "low", medium: "medium", high: "high" },
       omitted: "thinks",
       usual: "high"
     },
@@ -101,20 +77,7 @@ const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Grok 3 mini",
     pattern: String.raw`grok-3-mini`,
-    thinking: {
-      kind: "effort",
-      wire: effort,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "high",
-        high: "high",
-        xhigh: "high",
-        max: "high"
-      },
-      omitted: "thinks"
-    },
+    thinking: { kind: "effort", wire: effort, levels: { low: "low", medium: "high" }, omitted: "thinks" },
     contextWindow: 131_072,
     sources: ["NousResearch/hermes-agent#23435"],
     verified: false

@@ -2,15 +2,7 @@
 import type { Rule, Table, Thinking } from "./rule.ts"
 
 const switched: Thinking["wire"] = { chat: { thinking: { type: "enabled" }, reasoning_effort: "$" } }
-const fromLow: Thinking["levels"] = {
-  off: "low",
-  minimal: "low",
-  low: "low",
-  medium: "low",
-  high: "high",
-  xhigh: "high",
-  max: "max"
-}
+const fromLow: Thinking["levels"] = { medium: "low", high: "high", max: "max" }
 const stoppable: Thinking["levels"] = {
   off: { thinking: { type: "disabled" } },
   minimal: { thinking: { type: "enabled" } },
@@ -68,15 +60,7 @@ const rules: ReadonlyArray<Rule> = [
     thinking: {
       kind: "effort",
       wire: switched,
-      levels: {
-        off: { thinking: { type: "disabled" } },
-        minimal: "high",
-        low: "high",
-        medium: "high",
-        high: "high",
-        xhigh: "high",
-        max: "max"
-      },
+      levels: { off: { thinking: { type: "disabled" } }, xhigh: "high", max: "max" },
       omitted: "thinks"
     },
     contextWindow: 1_000_000,

@@ -3,28 +3,23 @@
  * it. https://platform.openai.com/docs/api-reference/chat-streaming
  */
 import { parseArguments } from "../../../ModelEvent.ts"
-import type { Reason } from "../../../ProviderError.ts"
 import {
   Overloaded,
   Protocol as ProtocolFault,
+  type Reason,
   ServerError,
   StreamTruncated
 } from "../../../ProviderError.ts"
-import { detailIn } from "../detailIn.ts"
-import * as Json from "../json.ts"
-import * as StopReasons from "../stopReasons.ts"
-import { type Call, type Decoder, isReason, type Protocol } from "../../Protocol.ts"
+import * as Usage from "../../../Usage.ts"
 import type { CallBlock, ReplyWriter } from "../../../reply/ReplyWriter.ts"
-import { api } from "./api.ts"
-import { Calls } from "./calls.ts"
-import { type Chunk, readChunk } from "./chunk.ts"
-import type { Compat } from "./compat.ts"
-import { Details } from "./details.ts"
-import { Extras } from "./extras.ts"
-import { toMedia } from "./messages.ts"
-import { encoder } from "./request.ts"
-import { ThinkTags } from "./thinkTags.ts"
-import { usageOf } from "./usage.ts"
+import { type Call, type Decoder, type Protocol, isReason } from "../../Protocol.ts"
+import { isFailure, noted } from "../counting.ts"
+import * as Counting from "../counting.ts"
+import { badShape, detailIn, eventIn } from "../failure.ts"
+import * as Json from "../json.ts"
+import { type Compat, api } from "./compat.ts"
+import { Calls, Details, Extras, ThinkTags } from "./parts.ts"
+import { encoder, toMedia } from "./request.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiChat = (provider: string, compat: Compat): Protocol => ({
@@ -95,7 +90,7 @@ const step = (state: State, { choice, delta, finish, id, json, message, model, u
 /** OpenRouter says `stop` where a vendor broke the answer off. */
 const finishOf = (finish: string, choice: Json.JsonObject | undefined): string => {
   const native = Json.text(choice?.["native_finish_reason"])
-  return native !== undefined && StopReasons.isFailure(native) ? native : finish
+  return native !== undefined && isFailure(native) ? native : finish
 }
 
 const stepDelta = (state: State, delta: Json.JsonObject): void => {
@@ -171,7 +166,7 @@ const end = (state: State, sawEnd: boolean, isLenient = false): Reason | undefin
   calls.end()
   const logprobs = extras.end()
   reply.finish({
-    stopReason: StopReasons.noted(finish, reply),
+    stopReason: noted(finish, reply),
     usage: usage === undefined ? undefined : usageOf(usage),
     ...(logprobs.length === 0 ? {} : { logprobs }),
     ...(serviceTier === undefined ? {} : { serviceTier })
@@ -199,6 +194,102 @@ const missing = (
       : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
   if (finish === "insufficient_system_resource") return new Overloaded({ detail: finish })
-  if (StopReasons.isFailure(finish)) return new ServerError({ detail: `The answer ended with ${finish}` })
+  if (isFailure(finish)) return new ServerError({ detail: `The answer ended with ${finish}` })
   return undefined
+}
+
+// ───────────────────────── Chunks
+
+// Reads the chunks of OpenAI Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming
+
+/** The relevant parts of a chunk: the first choice, and the usage. */
+export interface Chunk {
+  readonly json: Json.JsonObject
+  readonly choice: Json.JsonObject | undefined
+  readonly id: string | undefined
+  readonly model: string | undefined
+  readonly delta: Json.JsonObject | undefined
+  /** The message of a chunk whose delta is empty. */
+  readonly message: Json.JsonObject | undefined
+  readonly finish: string | undefined
+  readonly usage: Json.JsonObject | undefined
+}
+
+/** The chunk of an event, or the reason if the event reports a failure or is no chunk. */
+export const readChunk = (data: string, model: string): Chunk | Reason => {
+  const json = eventIn(data, model, "a chunk")
+  if (isReason(json)) return json
+  const choice = Json.firstAnswer(json["choices"])
+  const [delta, message] = [Json.object(choice?.["delta"]), Json.object(choice?.["message"])]
+  const own = delta ?? message
+  if (own !== undefined && !isReadable(own)) return badShape("Not a delta", data)
+  return {
+    json,
+    choice,
+    id: Json.text(json["id"]),
+    model: Json.text(json["model"]),
+    // A complete answer has a message instead of a delta. Some servers send both.
+    delta: own,
+    message: delta === undefined || message === undefined || !isReadable(message) ? undefined : message,
+    finish: Json.text(choice?.["finish_reason"]),
+    usage: usageIn(json, choice)
+  }
+}
+
+/** Groq and Moonshot send the usage in other places. */
+const usageIn = (
+  { usage, x_groq: groq }: Json.JsonObject,
+  choice: Json.JsonObject | undefined
+): Json.JsonObject | undefined => {
+  const elsewhere = groq === undefined ? undefined : Json.object(groq)?.["usage"]
+  return Json.object(usage ?? elsewhere ?? choice?.["usage"])
+}
+
+/** Whether decoding the delta loses nothing. */
+const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
+  (content === undefined || content === null || typeof content === "string" || typeof content === "object") &&
+  (calls === undefined || calls === null || typeof calls === "object")
+
+// ───────────────────────── Usage
+
+// The tokens of an answer of Chat Completions, by the names that servers give them.
+
+/** `undefined` if the server counted neither the request nor the answer. */
+export const usageOf = (wireUsage: Json.JsonObject): Usage.Usage | undefined => {
+  const details = (side: "prompt" | "input" | "completion" | "output") =>
+    Json.object(wireUsage[`${side}_tokens_details`])
+  const prompt = details("prompt") ?? details("input")
+  const completion = details("completion") ?? details("output")
+  const input = Counting.first(wireUsage, "prompt_tokens", "input_tokens")
+  const completionTokens = Counting.first(wireUsage, "completion_tokens", "output_tokens")
+  if (input === undefined && completionTokens === undefined) return undefined
+  const reasoning = Counting.first(completion, "reasoning_tokens")
+  const total = Counting.first(wireUsage, "total_tokens")
+  // xAI excludes reasoning from the completion tokens, but includes it in the total.
+  const output =
+    reasoning !== undefined && total === (input ?? 0) + (completionTokens ?? 0) + reasoning
+      ? (completionTokens ?? 0) + reasoning
+      : completionTokens
+  const cost =
+    Counting.cost(wireUsage["cost"]) ?? Counting.cost(Json.object(wireUsage["cost"])?.["total_cost"])
+  return Usage.make({
+    input: input ?? 0,
+    output: output ?? 0,
+    cacheRead:
+      Counting.first(prompt, "cached_tokens") ??
+      // DeepSeek, Kimi, LiteLLM
+      Counting.first(wireUsage, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens") ??
+      0,
+    cacheWrite:
+      // OpenAI and OpenRouter, DashScope, gateways to Anthropic
+      Counting.first(prompt, "cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens") ??
+      // LiteLLM, Vercel
+      Counting.first(wireUsage, "cache_creation_input_tokens") ??
+      0,
+    ...Counting.audio(Counting.first(prompt, "audio_tokens"), Counting.first(completion, "audio_tokens")),
+    ...Counting.hostedToolCalls(wireUsage["server_tool_use"]),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(total === undefined ? {} : { total }),
+    ...(cost === undefined ? {} : { cost })
+  })
 }

@@ -7,17 +7,15 @@
  * it, and the reverse.
  */
 import type * as Message from "../../../Message.ts"
-import type { Reason } from "../../../ProviderError.ts"
-import { UnsupportedContent } from "../../../ProviderError.ts"
-import * as CallArguments from "../callArguments.ts"
-import * as CallName from "../callName.ts"
-import { itemIn } from "./hosted.ts"
-import * as Json from "../json.ts"
-import * as Members from "../members.ts"
-import * as Opaque from "../opaque.ts"
-import { dataUrl, encodeContent, type Part } from "../openAiContent.ts"
-import { merge } from "../question.ts"
+import type { Assistant, HostedTool, Source } from "../../../Message.ts"
+import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
+import type { HostedBlock, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { isReason } from "../../Protocol.ts"
+import { argumentsText, nameFor, paramsIn } from "../calls.ts"
+import * as Json from "../json.ts"
+import { into, keptFor, membersOf } from "../members.ts"
+import { type Part, dataUrl, encodeContent } from "../openAi.ts"
+import { merge } from "../question.ts"
 
 export interface Item {
   readonly json: string
@@ -88,11 +86,11 @@ const encodeBlock = (
 ): ReadonlyArray<Piece> => {
   const item = itemIn(provider, block)
   if (block.type === "thinking")
-    return item === undefined ? [] : [encodeThought(merge(item, Members.of(provider, block) ?? {}))]
+    return item === undefined ? [] : [encodeThought(merge(item, membersOf(provider, block) ?? {}))]
   if (block.type === "toolCall") return [piece(within(provider, block, encodeCall(item ?? {}, block)))]
   if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
   if (item !== undefined && block.type !== "source") {
-    const whole = merge(item, Members.of(provider, block) ?? {})
+    const whole = merge(item, membersOf(provider, block) ?? {})
     return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(whole))]
   }
   return block.type === "text" && block.text !== "" ? [piece(assistantText(provider, block))] : []
@@ -100,10 +98,10 @@ const encodeBlock = (
 
 /** An item with the members of the block that it stands for. */
 const within = (provider: string, from: Pick<Message.Text, "vendor">, item: Item): Item =>
-  Members.of(provider, from) === undefined ? item : { ...item, json: Members.into(provider, from, item.json) }
+  membersOf(provider, from) === undefined ? item : { ...item, json: into(provider, from, item.json) }
 
 const partIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
-  Json.object(Opaque.of(provider, block)?.["part"])
+  Json.object(keptFor(provider, block)?.["part"])
 
 const verbatim = (item: Json.JsonObject): Item => ({
   json: Json.encode(short(item)),
@@ -126,7 +124,7 @@ const encodeThought = (item: Json.JsonObject): Piece => ({
 })
 
 const assistantText = (provider: string, block: Message.Text): Item => ({
-  json: Members.into(provider, block, Json.encode({ role: "assistant", content: block.text }))
+  json: into(provider, block, Json.encode({ role: "assistant", content: block.text }))
 })
 
 const isPart = (provider: string, block: Content[number]): boolean =>
@@ -147,7 +145,7 @@ const encodeMessage = (
     if (block.type !== "text" || isNext || !isPart(provider, block)) break
     const part = partIn(provider, block)
     const spoken = { ...part, [part?.["type"] === "refusal" ? "refusal" : "text"]: block.text }
-    parts.push(merge(spoken, Members.of(provider, block) ?? {}))
+    parts.push(merge(spoken, membersOf(provider, block) ?? {}))
   }
   const shell = item === undefined ? { type: "message", role: "assistant" } : short(item)
   return [piece({ json: Json.encode({ ...shell, content: parts }) })]
@@ -173,9 +171,9 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   if (item["type"] === "computer_call") return encodeComputer(item, call)
   if (item["type"] === "mcp_approval_request")
     return { json: Json.encode(item), callId: call.id, result: "mcp_approval_response" }
-  const name = CallName.spelt(call.name, 128)
+  const name = nameFor(call.name, 128)
   const isCustom = item["type"] === "custom_tool_call"
-  const own = isCustom ? { input: call.rawArguments } : { arguments: CallArguments.text(call.rawArguments) }
+  const own = isCustom ? { input: call.rawArguments } : { arguments: argumentsText(call.rawArguments) }
   const { namespace, ...rest } = short(item)
   const encoded = (fields: Json.JsonObject): Item => ({
     json: Json.encode({ type: "function_call", ...fields, name, ...own }),
@@ -192,7 +190,7 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
 
 /** A call for the screen. The agent that ran it acknowledged the checks that it had pending. */
 const encodeComputer = (item: Json.JsonObject, call: Message.ToolCall): Item => {
-  const params = CallArguments.object(call.rawArguments)
+  const params = paramsIn(call.rawArguments)
   return {
     json: Json.encode({ ...short(item), ...params }),
     callId: call.id,
@@ -208,7 +206,7 @@ export const encodeUser = (provider: string, message: Message.User): string | Re
   const json = encodeContent(provider, message.content, "input_text", toMedia)
   return isReason(json)
     ? json
-    : Members.into(provider, message, `{"role":"${message.from ?? "user"}","content":${json}}`)
+    : into(provider, message, `{"role":"${message.from ?? "user"}","content":${json}}`)
 }
 
 /** The output of a tool, for the item that answers its call. */
@@ -216,7 +214,7 @@ export const encodeOutput = (
   provider: string,
   { content }: Message.ToolResult
 ): ReadonlyArray<string> | Reason => {
-  const json = content.every((block) => block.type === "text" && Members.of(provider, block) === undefined)
+  const json = content.every((block) => block.type === "text" && membersOf(provider, block) === undefined)
     ? Json.encode(content.map((block) => (block.type === "text" ? block.text : "")).join("\n"))
     : encodeContent(provider, content, "input_text", toMedia)
   return isReason(json) ? json : [json]
@@ -260,3 +258,119 @@ const toImage = (url: string, detail: Message.ImageDetail = "auto"): Part => ({
   detail,
   image_url: url
 })
+
+// ───────────────────────── Hosted tools
+
+// Items of the vendor's own tools as blocks of an answer, and blocks as items.
+
+/** Whether items of a type are calls of the vendor's tools, their results, or steps before them. */
+export const isHosted = (type: string): boolean => /_call(?:_output)?$/.test(type) || others.has(type)
+
+const others: ReadonlySet<string> = new Set(["mcp_list_tools", "tool_search_output"])
+
+/** Whether an item is a call of a tool that xAI has run as a step of its own search, although its type is that of a client's. */
+export const isRun = ({ call_id, name, type }: Json.JsonObject): boolean =>
+  type === "custom_tool_call" &&
+  ((Json.text(call_id) ?? "").startsWith("xs_call") ||
+    /^x_\w+_(?:search|fetch)$|^view_(?:x_video|image)$/.test(Json.text(name) ?? ""))
+
+/** Begins the block of an item. */
+export const open = (reply: ReplyWriter, { call_id, id, name, type }: Json.JsonObject): HostedBlock => {
+  const tool = (Json.text(type) ?? "").replace(/_call(?:_output)?$|_output$/, "")
+  const own = Json.text(call_id) ?? Json.text(id) ?? `${tool}_${reply.length}`
+  return reply.hostedTool(own, (named.has(type) ? Json.text(name) : undefined) ?? tool)
+}
+
+/** The types whose items name their tool. */
+const named: ReadonlySet<Json.Json | undefined> = new Set(["mcp_call", "custom_tool_call"])
+
+/** Ends the block of an item, and adds the files and the sources that the tool found. */
+export const end = (reply: ReplyWriter, block: HostedBlock, item: Json.JsonObject): void => {
+  const { kept, run } = runOf(item)
+  const { result, ...called } = run
+  if (item["type"] === "image_generation_call" && typeof result === "string") {
+    // The image keeps the item, whose result it is.
+    block.end(called)
+    const format = Json.text(item["output_format"]) ?? "png"
+    const mediaType = `image/${format === "svg" ? "svg+xml" : format}`
+    return reply.media({ source: { data: result, mediaType }, ...idOf(item["id"]) }, kept)
+  }
+  block.end(run, kept)
+  for (const output of Json.array(item["outputs"])) {
+    const url = Json.text(Json.object(output)?.["url"])
+    if (url !== undefined) reply.media({ source: { url, mediaType: "image/png" } })
+  }
+  const pages = Json.array(Json.object(item["action"])?.["sources"])
+  for (const found of [...pages, ...Json.array(item["results"])]) reply.source(sourceOf(found))
+}
+
+/** The source that an annotation, a page or a hit of a search names. */
+export const sourceOf = (json: Json.Json): Omit<Source, "type" | "opaque"> => {
+  const { file_id, filename, text, title, url } = Json.object(json) ?? {}
+  const sourceType = Json.text(url) === undefined ? "document" : "url"
+  const named = { url, title, fileName: filename, citedText: text }
+  return { sourceType, ...idOf(file_id), ...texts(named) }
+}
+
+const idOf = (id: Json.Json | undefined): { readonly id?: string } => texts({ id })
+
+/** The members that are texts and not empty. */
+const texts = (members: Readonly<Record<string, Json.Json | undefined>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(members).flatMap(([name, json]) => {
+      const text = Json.text(json)
+      return text === undefined ? [] : [[name, text]]
+    })
+  )
+
+/** The members that hold the result of a tool, by the type of its item. For other types it is `output`. */
+const resultMembers: Readonly<Record<string, string>> = {
+  code_interpreter_call: "outputs",
+  file_search_call: "results",
+  image_generation_call: "result",
+  mcp_list_tools: "tools",
+  tool_search_output: "tools"
+}
+
+interface Run {
+  readonly run: Pick<HostedTool, "params" | "result" | "isError">
+  readonly kept: Json.JsonObject
+}
+
+/** The params and the result of an item, and its other members, which the vendor wants back. */
+const runOf = (item: Json.JsonObject): Run => {
+  const member = resultMembers[Json.text(item["type"]) ?? ""] ?? "output"
+  const { [member]: output = null, ...rest } = item
+  const error = item["error"] ?? null
+  const params = paramsOf(rest)
+  const result = output ?? error
+  return {
+    run: {
+      ...(params === undefined ? {} : { params }),
+      ...(result === null ? {} : { result }),
+      ...(error !== null || item["status"] === "failed" ? { isError: true } : {})
+    },
+    kept: output === null ? { item } : { item: rest, result: member }
+  }
+}
+
+const paramsOf = (item: Json.JsonObject): Json.Json | undefined => {
+  const { action, arguments: args, operation, type } = item
+  if (typeof type !== "string" || /_output$|_tools$/.test(type)) return undefined
+  if (type === "custom_tool_call") return Json.parseShallow(Json.text(item["input"]) ?? "") ?? item["input"]
+  if (type === "mcp_call") return Json.parseShallow(Json.text(args) ?? "") ?? args
+  const rest = Json.without(item, "call_id", "error", "id", "status", "type")
+  return action ?? operation ?? (type === "tool_search_call" ? args : undefined) ?? rest
+}
+
+/** The item that a block of this provider keeps, whole. */
+export const itemIn = (
+  provider: string,
+  block: Assistant["content"][number]
+): Json.JsonObject | undefined => {
+  const { item, result: member } = keptFor(provider, block) ?? {}
+  const kept = Json.object(item)
+  if (kept === undefined || typeof member !== "string") return kept
+  const data = block.type === "media" && "data" in block.source ? block.source.data : undefined
+  return { ...kept, [member]: (block.type === "hostedTool" ? block.result : data) ?? null }
+}

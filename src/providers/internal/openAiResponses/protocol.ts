@@ -5,24 +5,21 @@
  * An answer is a list of items. Items without a counterpart in `Message` (summaries of a long conversation, and items that
  * are not known yet) become an empty text block that stores the original and returns it to the vendor.
  */
+import type { StopReason } from "../../../Message.ts"
 import type { Logprob } from "../../../ModelEvent.ts"
-import type { Reason } from "../../../ProviderError.ts"
-import { StreamTruncated } from "../../../ProviderError.ts"
-import { byMembers } from "../counting.ts"
-import { detailIn } from "../detailIn.ts"
-import * as Json from "../json.ts"
-import { logprobsOf } from "../logprobs.ts"
-import { isReason, type Protocol } from "../../Protocol.ts"
+import { type Reason, StreamTruncated } from "../../../ProviderError.ts"
+import * as Usage from "../../../Usage.ts"
 import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
-import { api } from "./api.ts"
-import * as End from "./end.ts"
+import { type Protocol, isReason } from "../../Protocol.ts"
+import * as Counting from "../counting.ts"
+import { byMembers, logprobsOf } from "../counting.ts"
+import { detailIn } from "../failure.ts"
+import * as Json from "../json.ts"
 import * as Items from "./item.ts"
-import type { Item } from "./item.ts"
-import * as Places from "./places.ts"
+import * as Places from "./item.ts"
+import { type Item, type Place, read, type Speech, type Wire } from "./item.ts"
 import { toMedia } from "./items.ts"
-import { encoder } from "./request.ts"
-import * as Wires from "./wire.ts"
-import type { Place, Speech, Wire } from "./wire.ts"
+import { api, encoder } from "./request.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiResponses = (provider: string): Protocol => ({
@@ -36,7 +33,7 @@ export const openAiResponses = (provider: string): Protocol => ({
     const state = initial(reply)
     return {
       step: ({ data }) => {
-        const event = Wires.read(data, model)
+        const event = read(data, model)
         return isReason(event) ? event : (strange(state, event) ?? step(state, event))
       },
       end: (_sawEnd, isLenient) => end(state, isLenient)
@@ -212,8 +209,8 @@ const end = (state: State, isLenient = false): Reason | undefined => {
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
   if (isDisputed)
     return new StreamTruncated({ detail: "The last event lists other calls than those before it" })
-  const stopReason = End.stopReason(response)
-  if (stopReason === "stop" && items.some(Items.lacksArguments)) {
+  const reason = stopReason(response)
+  if (reason === "stop" && items.some(Items.lacksArguments)) {
     return new StreamTruncated({ detail: "A call came without arguments, not even empty ones" })
   }
   for (const item of items) if (!item.isDone) Items.endOpen(reply, item)
@@ -221,8 +218,8 @@ const end = (state: State, isLenient = false): Reason | undefined => {
   const unanswered = items.flatMap((item) => (isUnanswered(item, items) ? item.type : []))
   const serviceTier = Json.text(response["service_tier"])
   reply.finish({
-    stopReason,
-    usage: End.usage(response),
+    stopReason: reason,
+    usage: usage(response),
     ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(logprobs.length === 0 ? {} : { logprobs }),
     ...(unanswered.length === 0 ? {} : { unanswered })
@@ -237,3 +234,44 @@ const isUnanswered = ({ kind, type, wire }: Item, items: ReadonlyArray<Item>): b
   type !== "custom_tool_call" &&
   typeof wire["call_id"] === "string" &&
   !items.some((other) => other.type !== type && other.wire["call_id"] === wire["call_id"])
+
+// ───────────────────────── The end
+
+// The stop reason and the usage in the last event of OpenAI Responses.
+
+export const stopReason = (response: Json.JsonObject): StopReason => {
+  const reason = Json.object(response["incomplete_details"])?.["reason"]
+  if (reason === "content_filter") return "contentFilter"
+  return response["status"] === "incomplete" || reason !== undefined ? "length" : "stop"
+}
+
+/** `undefined` if the server counted neither the request nor the answer. */
+export const usage = (response: Json.JsonObject): Usage.Usage | undefined => {
+  const wireUsage = Json.object(response["usage"]) ?? {}
+  const [inputTokens, outputTokens] = ["input_tokens", "output_tokens"].map((name) =>
+    Counting.tokens(wireUsage[name])
+  )
+  if (inputTokens === undefined && outputTokens === undefined) return undefined
+  const input = Json.object(wireUsage["input_tokens_details"])
+  const output = Json.object(wireUsage["output_tokens_details"])
+  const reasoning = Counting.tokens(output?.["reasoning_tokens"])
+  const total = Counting.tokens(wireUsage["total_tokens"])
+  const cost = costOf(wireUsage)
+  return Usage.make({
+    input: inputTokens ?? 0,
+    output: outputTokens ?? 0,
+    cacheRead: Counting.tokens(input?.["cached_tokens"]) ?? 0,
+    cacheWrite: Counting.tokens(input?.["cache_write_tokens"]) ?? 0,
+    ...Counting.audio(Counting.first(input, "audio_tokens"), Counting.first(output, "audio_tokens")),
+    ...Counting.hostedToolCalls(response["tool_usage"] ?? wireUsage["server_side_tool_usage_details"]),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(total === undefined ? {} : { total }),
+    ...(cost === undefined ? {} : { cost })
+  })
+}
+
+/** OpenRouter sends dollars, xAI ten billionths of a dollar. */
+const costOf = (wireUsage: Json.JsonObject): number | undefined => {
+  const ticks = Json.number(wireUsage["cost_in_usd_ticks"])
+  return Counting.cost(wireUsage["cost"]) ?? Counting.cost(ticks === undefined ? undefined : ticks / 1e10)
+}

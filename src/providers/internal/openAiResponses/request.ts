@@ -4,33 +4,34 @@
  */
 import { memoize } from "effect/Function"
 import type * as Message from "../../../Message.ts"
+import type { ToolDefinition } from "../../../Provider.ts"
 import type { Reason } from "../../../ProviderError.ts"
-import type { ModelOptions } from "../../../RunOptions.ts"
-import { fit, type Rule } from "../callId.ts"
+import type { HostedToolDefinition, ModelOptions } from "../../../RunOptions.ts"
+import { type Api, isReason } from "../../Protocol.ts"
+import { type Rule, fit } from "../calls.ts"
 import * as Json from "../json.ts"
-import * as Members from "../members.ts"
+import { into } from "../members.ts"
 import type { Thinking } from "../models/rule.ts"
-import * as Caching from "../openAiCaching.ts"
+import { cachingFields, form } from "../openAi.ts"
+import * as OpenAiSchema from "../openAi.ts"
 import * as PromptChanges from "../promptChanges.ts"
+import { type Change, type Question, merge } from "../question.ts"
+import { inHeader, isDeferred, presentIf } from "../support.ts"
+import { usually } from "../toolSchemas.ts"
 import {
   type Answer,
+  type Item,
   encodeOutput,
   encodeOwn,
   encodePlain,
   encodeScreen,
   encodeUser,
-  type Item,
   toScreen
 } from "./items.ts"
-import * as Tools from "./tools.ts"
-import * as ToolSearch from "./toolSearch.ts"
-import * as OpenAiSchema from "../openAiSchema.ts"
-import { isReason } from "../../Protocol.ts"
-import { type Change, merge, type Question } from "../question.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
-  const tools = Tools.encoder(provider)
+  const tools = toolEncoder(provider)
   const encoders: Encoders = {
     provider,
     tool: tools.tool,
@@ -42,7 +43,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
   }
   return (asked) => {
     const question = PromptChanges.begun(asked)
-    const searched = new ToolSearch.Calls()
+    const searched = new Searches()
     const input = encodeInput(question, encoders, searched)
     if (isReason(input)) return input
     const { model, rule, system = "" } = question
@@ -62,7 +63,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
 /** Each function encodes a message once. */
 interface Encoders {
   readonly provider: string
-  readonly tool: Tools.Encoder["tool"]
+  readonly tool: Encoder["tool"]
   readonly user: (message: Message.User) => string | Reason
   readonly output: Output
   readonly screen: Output
@@ -73,7 +74,7 @@ interface Encoders {
 /** The output in the item that answers a call, and items that follow it. */
 type Output = (message: Message.ToolResult) => ReadonlyArray<string> | Reason
 
-const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearch.Calls): string | Reason => {
+const encodeInput = (question: Question, encoders: Encoders, searched: Searches): string | Reason => {
   const { changed, messages, options } = question
   const { previousResponseId: stored } = options
   // The vendor has the messages up to the answer that it stored.
@@ -195,7 +196,7 @@ class Calls {
       const output = isScreen ? this.encoders.screen(message) : this.encoders.output(message)
       if (isReason(output)) return output
       const [first = "", ...rest] = output
-      out.push(Members.into(this.encoders.provider, message, `${begun}${first}}`), ...rest)
+      out.push(into(this.encoders.provider, message, `${begun}${first}}`), ...rest)
     }
     return undefined
   }
@@ -222,10 +223,10 @@ const approvalOf = ({ content, isError, outcome }: Message.ToolResult): string =
 const parameters = (question: Question, present: number): Json.JsonObject => {
   const { model, options, thinking, tools } = question
   const hasTools = present + tools.length + (options.hostedTools ?? []).length > 0
-  const included = [
+  const include = [
     ...(mayThink(question) ? ["reasoning.encrypted_content"] : []),
     ...(options.logprobs === undefined ? [] : ["message.output_text.logprobs"]),
-    ...Tools.included(options.hostedTools)
+    ...included(options.hostedTools)
   ]
   const own = Json.defined({
     stream: true,
@@ -236,12 +237,12 @@ const parameters = (question: Question, present: number): Json.JsonObject => {
     top_p: options.topP,
     top_logprobs: options.logprobs,
     service_tier: options.serviceTier,
-    include: included.length === 0 ? undefined : included,
+    include: include.length === 0 ? undefined : include,
     previous_response_id: options.previousResponseId,
-    tool_choice: hasTools ? Tools.choice(model, options) : undefined,
+    tool_choice: hasTools ? choice(model, options) : undefined,
     parallel_tool_calls: hasTools ? options.parallelToolCalls : undefined,
     ...toOutput(options.output),
-    ...Caching.fields(options, question.rule)
+    ...cachingFields(options, question.rule)
   })
   return merge(own, thinking)
 }
@@ -254,3 +255,158 @@ const none: Thinking = { kind: "none" }
 
 const toOutput = (output: ModelOptions["output"]): Json.JsonObject =>
   output === undefined ? {} : { text: { format: { type: "json_schema", ...OpenAiSchema.format(output) } } }
+
+// ───────────────────────── The API
+
+// The parts of a request that the Responses API takes.
+
+const minOutput = 16
+
+export const api: Api = {
+  title: "The Responses API",
+  endpoint: "responses",
+  lacks: ["seed", "stop"],
+  hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
+  searchLacks: ["blockedDomains", "maxUses"],
+  strictTools: "closed",
+  parts: () => ["detail", "allowedCallers"],
+  betas: inHeader("openai-beta"),
+  toolSearch: true,
+  form: usually(form),
+  promptChanges: { tools: "add", effort: "reasoning" },
+  answersBySchema: (rule, { serves }) => rule?.structuredOutput ?? serves.vendor === "openai",
+  accepts: (_rule, request, changes) => {
+    const { maxTokens } = changes.options
+    if (maxTokens !== undefined && maxTokens < minOutput)
+      changes.set("maxTokens", minOutput, "The Responses API accepts no less.")
+    return request
+  }
+}
+
+// ───────────────────────── Tools
+
+// The tools of requests for OpenAI Responses: https://platform.openai.com/docs/guides/tools, read in November 2026.
+
+/** Encodes the tools of a provider, each of them once. */
+export interface Encoder {
+  readonly tool: (tool: ToolDefinition) => string
+  /** The tools of a request: those of the agent first, then those of the vendor. */
+  readonly all: (question: Question) => ReadonlyArray<string>
+}
+
+export const toolEncoder = (provider: string): Encoder => {
+  const toolOf = memoize((tool: ToolDefinition) => into(provider, tool, Json.encode(toTool(tool))))
+  const all: Encoder["all"] = ({ model, options: { hostedTools = [] }, tools, vendor }) => {
+    // The vendor defines the tool of the agent that controls the screen.
+    const own = usesScreen(hostedTools) ? tools.filter(({ name }) => name !== "computer") : tools
+    const theirs = hostedTools.map((tool) => merge(toHosted(model, tool), tool.vendor?.[provider] ?? {}))
+    const listed = Json.array(vendor["tools"])
+    const search = searchDefinitions(own, listed)
+    return [...own.map(toolOf), ...[...search, ...theirs, ...listed].map(Json.encode)]
+  }
+  return { tool: toolOf, all }
+}
+
+const usesScreen = (hosted: ReadonlyArray<HostedToolDefinition>): boolean =>
+  hosted.some(({ type }) => type === "computerUse")
+
+const toTool = ({ allowedCallers, deferred, description, name, parameters, strict }: ToolDefinition) => ({
+  type: "function",
+  name,
+  description,
+  parameters,
+  // By default the vendor changes the schema so that all members are required.
+  strict: strict === true && OpenAiSchema.isClosed(parameters),
+  ...(deferred === true ? { defer_loading: true } : {}),
+  allowed_callers: allowedCallers
+})
+
+const toHosted = (model: string, tool: HostedToolDefinition): Json.JsonObject => {
+  switch (tool.type) {
+    case "webSearch": {
+      const { allowedDomains, location } = tool
+      return Json.defined({
+        type: "web_search",
+        filters: allowedDomains && { allowed_domains: allowedDomains },
+        user_location: location && { type: "approximate", ...location }
+      })
+    }
+    case "codeExecution":
+      return { type: "code_interpreter", container: { type: "auto" } }
+    case "fileSearch":
+      return Json.defined({
+        type: "file_search",
+        vector_store_ids: tool.stores,
+        max_num_results: tool.maxResults
+      })
+    case "computerUse":
+      if (!isPreview(model)) return { type: "computer" }
+      return {
+        type: "computer_use_preview",
+        display_width: tool.width,
+        display_height: tool.height,
+        environment: "browser"
+      }
+  }
+}
+
+/** Whether the model knows only the first version of the tool for the screen. */
+const isPreview = (model: string): boolean => model.includes("computer-use-preview")
+
+/** The findings of the vendor's tools that an answer has only on request. */
+export const included = (tools: ReadonlyArray<HostedToolDefinition> = []): ReadonlyArray<string> =>
+  tools.flatMap(({ type }) => findings[type] ?? [])
+
+const findings: Partial<Record<HostedToolDefinition["type"], string>> = {
+  webSearch: "web_search_call.action.sources",
+  codeExecution: "code_interpreter_call.outputs",
+  fileSearch: "file_search_call.results"
+}
+
+/** The tool that the model has to call. */
+export const choice = (
+  model: string,
+  { hostedTools = [], toolChoice }: Pick<ModelOptions, "hostedTools" | "toolChoice">
+): Json.Json | undefined => {
+  if (typeof toolChoice !== "object") return toolChoice
+  const { name } = toolChoice
+  return name === "computer" && usesScreen(hostedTools)
+    ? { type: isPreview(model) ? "computer_use_preview" : "computer" }
+    : { type: "function", name }
+}
+
+// ───────────────────────── The search for tools
+
+// Functions that the model gets when it searches for them at OpenAI:
+// https://developers.openai.com/api/docs/guides/tools-tool-search, read in November 2026.
+//
+// The vendor loads each function into a namespace of its name. It rejects a call of a deferred function without a namespace,
+// such as one of an answer of another model.
+
+/** The calls of the input of a request. */
+export class Searches {
+  private readonly loaded = new Set<string>()
+  private readonly bare = new Set<string>()
+
+  /** The item, without its namespace if the input does not have the search that loaded it. */
+  place(item: Item): Item {
+    for (const name of item.loads ?? []) this.loaded.add(name)
+    const placed = item.loaded === undefined || this.loaded.has(item.loaded.name) ? item : item.loaded.bare
+    if (placed.bare !== undefined) this.bare.add(placed.bare)
+    return placed
+  }
+
+  /** The tools of the request, those not deferred that the input calls without a namespace. */
+  declared(tools: Question["tools"]): Question["tools"] {
+    return this.bare.size === 0 ? tools : presentIf(tools, (name) => this.bare.has(name))
+  }
+}
+
+/** The tool that searches, unless the application lists it among the tools of the vendor. */
+export const searchDefinitions = (
+  tools: Question["tools"],
+  theirs: ReadonlyArray<Json.Json>
+): ReadonlyArray<Json.JsonObject> =>
+  tools.some(isDeferred) && !theirs.some((tool) => Json.object(tool)?.["type"] === "tool_search")
+    ? [{ type: "tool_search" }]
+    : []

@@ -1,4 +1,26 @@
 /**
+ * The arguments of a tool call in the form that vendors accept. Vendors reject a conversation in which the
+ * arguments of one call are not a JSON object. The result of the call describes the mistake to the model.
+ */
+import { parseArguments } from "../../ModelEvent.ts"
+import * as Json from "./json.ts"
+
+export const paramsIn = (raw: string): Json.JsonObject => Json.object(parseArguments(raw)) ?? {}
+
+/**
+ * The arguments as the model wrote them, except for escapes of half a surrogate pair, because some vendors
+ * parse the text.
+ */
+export const argumentsText = (raw: string): string => {
+  const params = ["", "null"].includes(raw.trim()) ? undefined : parseArguments(raw)
+  return Json.isObject(params) ? (surrogate.test(raw) ? Json.encode(params) : raw) : "{}"
+}
+
+const surrogate = /\\ud[89a-f][0-9a-f]{2}/i
+
+// ───────────────────────── Ids of calls
+
+/**
  * Tool call ids in the form that a vendor accepts.
  *
  * A conversation may contain longer ids, or ids with other characters, from other vendors.
@@ -72,3 +94,12 @@ export class FittedIds {
     return this.latest.get(id) ?? fit(id, this.rule)
   }
 }
+
+// ───────────────────────── Names of calls
+
+/**
+ * The names of tool calls in the form that vendors accept. A model may call a name that no tool has, with
+ * characters that vendors reject.
+ */
+export const nameFor = (name: string, length: number): string =>
+  name.replace(/[^\w-]/g, "_").slice(0, length) || "_"
