@@ -7,8 +7,7 @@ import { AwsV4Signer } from "aws4fetch"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import type { Reason } from "../ProviderError.ts"
-import { Unauthenticated } from "../ProviderError.ts"
+import { type Reason, Unauthenticated } from "../ProviderError.ts"
 
 /**
  * A request without its credentials.

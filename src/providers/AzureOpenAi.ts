@@ -11,8 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as SynchronizedRef from "effect/SynchronizedRef"
 import { Provider } from "../Provider.ts"
-import type { Reason } from "../ProviderError.ts"
-import { Unauthenticated } from "../ProviderError.ts"
+import { type Reason, Unauthenticated } from "../ProviderError.ts"
 import * as Auth from "./Auth.ts"
 import {
   addressParts,

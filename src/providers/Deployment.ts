@@ -6,8 +6,7 @@
 import type * as Redacted from "effect/Redacted"
 import type { Auth } from "./Auth.ts"
 import type { HostedToolDefinition } from "../RunOptions.ts"
-import type { Vendor } from "./internal/models/rule.ts"
-import type { Rule, Thinking } from "./internal/models/rule.ts"
+import type { Rule, Thinking, Vendor } from "./internal/models/rule.ts"
 
 /**
  * The kind of a tool that a vendor runs.

@@ -3,10 +3,7 @@
  *
  * @since 0.2.0
  */
-import type { Reader } from "./internal/framing.ts"
-import { AwsEventStreamReader } from "./internal/framing.ts"
-import { LineReader } from "./internal/framing.ts"
-import { SseReader } from "./internal/framing.ts"
+import { AwsEventStreamReader, LineReader, type Reader, SseReader } from "./internal/framing.ts"
 
 export type { Frame, Reader } from "./internal/framing.ts"
 

@@ -15,12 +15,11 @@ import {
   searchServed,
   type Server
 } from "./support.ts"
-import { Changes } from "./question.ts"
+import { Changes, type Question, vendorOf } from "./question.ts"
 import * as Json from "./json.ts"
 import { type Read, reader, refusals } from "./media.ts"
 import type { Rule, Thinking } from "./models/rule.ts"
 import { appended } from "./promptChanges.ts"
-import { type Question, vendorOf } from "./question.ts"
 import * as Think from "./support.ts"
 import * as ToolSchemas from "./toolSchemas.ts"
 

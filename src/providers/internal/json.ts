@@ -1,6 +1,14 @@
 /** Reads JSON of unknown shape, and writes JSON that strict parsers accept. */
-import { array, isArray, isObject, number, object, text } from "../../internal/json.ts"
-import type { Json, JsonObject } from "../../internal/json.ts"
+import {
+  array,
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  number,
+  object,
+  text
+} from "../../internal/json.ts"
 
 export { array, isArray, isObject, number, object, text, type Json, type JsonObject }
 export { parse as parseShallow } from "../../internal/json.ts"

@@ -1,13 +1,13 @@
-/** The facts on models of Meta, Xiaomi, StepFun and Ant Ling, and on those that only Amazon Bedrock serves, with sources as of `Models.readOn`. */
+/** The facts on models of Meta, Xiaomi, StepFun and Ant Ling, of Amazon, Groq and MiniMax, and on those that only Amazon Bedrock serves, with sources as of `Models.readOn`. */
 import type { Rule, Table, Thinking } from "./rule.ts"
 
-const effort: Thinking["wire"] = {
+const metaEffort: Thinking["wire"] = {
   chat: { reasoning_effort: "$" },
   responses: { reasoning: { effort: "$" } }
 }
 const threeLevels: Thinking = {
   kind: "always-on",
-  wire: effort,
+  wire: metaEffort,
   levels: { low: "low", medium: "medium", high: "high" },
   omitted: "thinks",
   usual: "medium"
@@ -71,7 +71,7 @@ export const others: ReadonlyArray<Table> = [
         pattern: String.raw`muse-spark-1\.[12]`,
         thinking: {
           kind: "always-on",
-          wire: effort,
+          wire: metaEffort,
           levels: { minimal: "minimal", low: "low", medium: "medium", high: "high", xhigh: "xhigh" },
           omitted: "thinks"
         },
@@ -84,7 +84,7 @@ export const others: ReadonlyArray<Table> = [
         pattern: "muse-",
         thinking: {
           kind: "always-on",
-          wire: effort,
+          wire: metaEffort,
           levels: {
             minimal: "minimal",
             low: "low",
@@ -199,3 +199,252 @@ export const others: ReadonlyArray<Table> = [
     ]
   }
 ]
+
+// ───────────────────────── Nova
+
+const configured: Thinking["wire"] = {
+  converse: {
+    additionalModelRequestFields: { reasoningConfig: { type: "enabled", maxReasoningEffort: "$" } }
+  }
+}
+const novaCommon = {
+  vendor: "amazon",
+  endpoints: ["converse"],
+  input: ["text", "image", "pdf", "video"],
+  sampling: "any",
+  forcedTools: "taken"
+} satisfies Partial<Rule>
+
+const novaRules: ReadonlyArray<Rule> = [
+  {
+    ...novaCommon,
+    family: "Nova 2",
+    pattern: String.raw`amazon\.nova-2`,
+    thinking: {
+      kind: "effort",
+      wire: configured,
+      levels: { off: null, low: "low", medium: "medium", high: "high" },
+      omitted: "doesNotThink"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 65_535,
+    note: "at high no maxTokens (and no temperature, topP: not verified)",
+    sources: [
+      "@ai-sdk/amazon-bedrock@5.0.101 src/amazon-bedrock-chat-language-model.ts",
+      "@ai-sdk/anthropic@4.0.105 CHANGELOG 268225c (xhigh is high)"
+    ],
+    verified: true
+  },
+  {
+    ...novaCommon,
+    family: "Nova Premier",
+    pattern: String.raw`amazon\.nova-premier`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 1_000_000,
+    maxOutput: 10_000,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/amazon-bedrock.json"],
+    verified: true
+  },
+  {
+    ...novaCommon,
+    family: "Nova 1",
+    pattern: String.raw`amazon\.nova`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 300_000,
+    maxOutput: 10_000,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/amazon-bedrock.json"],
+    verified: true
+  }
+]
+
+/** The facts on Nova. */
+export const amazon: Table = {
+  vendor: "amazon",
+  rules: novaRules,
+  atBedrock: [[String.raw`amazon\.nova-micro`, "text", 128_000, 10_000], [String.raw`amazon\.nova`]]
+}
+
+// ───────────────────────── Groq
+
+const groqEffort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
+const groqCommon = {
+  vendor: "groq",
+  endpoints: ["chat"],
+  sampling: "any",
+  contextWindow: 131_072,
+  forcedTools: "taken",
+  isResold: true,
+  // console.groq.com/docs/vision
+  media: { length: 4 * 1024 * 1024, total: 4 * 1024 * 1024 },
+  input: ["text", "image"]
+} satisfies Partial<Rule>
+
+const groqRules: ReadonlyArray<Rule> = [
+  {
+    ...groqCommon,
+    family: "GPT-OSS",
+    pattern: String.raw`^openai/gpt-oss`,
+    thinking: {
+      kind: "always-on",
+      wire: groqEffort,
+      levels: { low: "low", medium: "medium", high: "high" },
+      omitted: "thinks",
+      usual: "medium"
+    },
+    maxOutput: 65_536,
+    input: ["text"],
+    sources: [
+      "@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json",
+      "console.groq.com/docs/reasoning"
+    ],
+    verified: true
+  },
+  {
+    ...groqCommon,
+    family: "Qwen 3.6",
+    pattern: String.raw`^qwen/qwen3\.6`,
+    thinking: {
+      kind: "effort",
+      wire: groqEffort,
+      levels: { off: "none", max: "default" },
+      omitted: "thinks",
+      usual: "default"
+    },
+    maxOutput: 16_384,
+    sources: [
+      "@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json"
+    ],
+    verified: true
+  },
+  {
+    ...groqCommon,
+    family: "Qwen 3.8",
+    pattern: String.raw`^qwen/qwen3\.8`,
+    thinking: {
+      kind: "effort",
+      wire: groqEffort,
+      levels: { off: "none", low: "low", medium: "medium", high: "high" },
+      omitted: "thinks"
+    },
+    maxOutput: 16_384,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json"],
+    verified: false
+  },
+  {
+    ...groqCommon,
+    family: "Llama 4",
+    pattern: String.raw`^meta-llama/llama-4`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    maxOutput: 32_768,
+    sources: ["@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts"],
+    verified: false
+  },
+  {
+    ...groqCommon,
+    family: "Llama 3.1 8B",
+    pattern: "^llama-3.1-8b",
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    maxOutput: 131_072,
+    input: ["text"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json"],
+    verified: true
+  },
+  {
+    ...groqCommon,
+    family: "Llama and others",
+    pattern: String.raw`^(?:llama-|meta-llama/|gemma)`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    maxOutput: 32_768,
+    input: ["text"],
+    sources: ["@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts"],
+    verified: true
+  }
+]
+
+/** The facts on models that Groq serves. */
+export const groq: Table = {
+  vendor: "groq",
+  rules: groqRules
+}
+
+// ───────────────────────── MiniMax
+
+const adaptive: Thinking["wire"] = {
+  messages: { thinking: { type: "adaptive" }, output_config: { effort: "$" } }
+}
+const minimaxCommon = {
+  vendor: "minimax",
+  endpoints: ["messages", "chat"],
+  sampling: "any",
+  stop: false,
+  input: ["text", "image", "video"]
+} satisfies Partial<Rule>
+
+const minimaxRules: ReadonlyArray<Rule> = [
+  {
+    ...minimaxCommon,
+    family: "MiniMax M3.1",
+    pattern: String.raw`[Mm]ini[Mm]ax-[Mm]3\.`,
+    thinking: {
+      kind: "always-on",
+      wire: adaptive,
+      levels: { low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" },
+      omitted: "thinks",
+      usual: "max"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 524_288,
+    sources: [
+      "dev.to/aihubmix fixing-requires-adaptive-thinking-2013",
+      "platform.minimax.io/docs/guides/text-generation",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/minimax.json"
+    ],
+    verified: true
+  },
+  {
+    ...minimaxCommon,
+    family: "MiniMax M3",
+    pattern: String.raw`[Mm]ini[Mm]ax-[Mm]3`,
+    thinking: {
+      kind: "switch",
+      levels: { off: { thinking: { type: "disabled" } }, max: { thinking: { type: "adaptive" } } },
+      omitted: "thinks",
+      usual: "adaptive"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 524_288,
+    sources: ["java.agentscope.io/v2/en/integration/model/minimax"],
+    verified: true
+  },
+  {
+    ...minimaxCommon,
+    family: "MiniMax M2.x (retired 2026-11-18)",
+    pattern: String.raw`[Mm]ini[Mm]ax-`,
+    thinking: { kind: "always-on", omitted: "thinks" },
+    contextWindow: 204_800,
+    maxOutput: 131_072,
+    input: ["text"],
+    note: "disabled is taken and thinks all the same",
+    sources: [
+      "java.agentscope.io/v2/en/integration/model/minimax",
+      "dev.to/aihubmix fixing-requires-adaptive-thinking-2013"
+    ],
+    verified: false,
+    isUnknown: true
+  }
+]
+
+/** The facts on MiniMax. */
+export const minimax: Table = {
+  vendor: "minimax",
+  rules: minimaxRules,
+  // dev.to/aihubmix fixing-requires-adaptive-thinking-2013
+  endings: { "2026-11-18": String.raw`minimax-m2` },
+  atBedrock: [
+    [String.raw`minimax\.minimax-m2$`, "text", 204_608, 128_000],
+    [String.raw`minimax\.minimax-m2\.1`, "text", 196_608, 131_072],
+    [String.raw`minimax\.minimax-m2\.5`, "text", 196_608, 98_304]
+  ]
+}

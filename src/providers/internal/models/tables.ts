@@ -1,19 +1,13 @@
 /** The tables of all vendors, for gateways and for those who name a vendor. The provider of a vendor imports its own table only. */
-import { amazon } from "./amazon.ts"
+import { amazon, groq, minimax, others } from "./others.ts"
 import { anthropic } from "./anthropic.ts"
-import { deepseek } from "./deepseek.ts"
+import { deepseek, moonshot, qwen, zai } from "./openModels.ts"
 import { google } from "./google.ts"
-import { groq } from "./groq.ts"
-import { minimax } from "./minimax.ts"
 import { mistral } from "./mistral.ts"
-import { moonshot } from "./moonshot.ts"
 import { openai } from "./openai.ts"
-import { others } from "./others.ts"
-import { qwen } from "./qwen.ts"
 import * as Ids from "./rule.ts"
 import { type Rule, type Served, type Table, type Thinking, among, makerOf } from "./rule.ts"
 import { xai } from "./xai.ts"
-import { zai } from "./zai.ts"
 
 const tables: ReadonlyArray<Table> = [
   anthropic,
