@@ -119,13 +119,13 @@ export const worker = ({ concurrency = 100, ...options }: WorkerOptions = {}): L
  *
  * **Details**
  *
- * A request goes to the worker that has the session, and is stored before it is acknowledged: one that a worker took before it ended is
- * done by the next one, once. A watcher sees each event once and in order, over all workers that the run has. The layer reads stored data from
+ * A request goes to the worker that has the session, which acknowledges it when its effect is stored. One whose worker ends before that
+ * is sent to the next one, and is done once. A watcher sees each event once and in order, over all workers that the run has. The layer reads stored data from
  * the database, also while there is no worker. `drain` drains the worker of this process, if it has one, and ends the streams of the
  * watchers of this process: they go on elsewhere.
  *
- * Functions fail with `StorageUnavailable` if no worker answers within 30 seconds. A prompt that was stored meanwhile is done later: send
- * it again with the same idempotency key.
+ * Functions fail with `StorageUnavailable` if no worker answers within 30 seconds. A worker may have done the request meanwhile: send a
+ * prompt again with the same idempotency key.
  *
  * **Example** (Reaching the workers of an SQL database)
  *
