@@ -33,13 +33,13 @@ import { Runs, type Service as RunsService } from "../runs/Runs.ts"
 import { replay } from "./AcpUpdates.ts"
 import * as AcpRequests from "./internal/AcpRequests.ts"
 import { Conversation, type Peer, type ToolScope } from "./internal/AcpConversation.ts"
-import * as AcpContent from "./internal/AcpContent.ts"
+import * as PromptContent from "./internal/PromptContent.ts"
 import * as Prompting from "./internal/Prompting.ts"
 import * as AcpRefusal from "./internal/AcpRefusal.ts"
 import type { View } from "./internal/ToolView.ts"
 
 export type { ToolScope } from "./internal/AcpConversation.ts"
-export type { Accepts } from "./internal/AcpContent.ts"
+export type { Accepts } from "./internal/PromptContent.ts"
 
 /**
  * Two streams of bytes: what the client sends, and what it gets.
@@ -140,7 +140,7 @@ export interface Options {
   /** The version of the agent. */
   readonly version: string
   /** The kinds of content that the model reads. Default: images, and no recordings. */
-  readonly accepts?: AcpContent.Accepts
+  readonly accepts?: PromptContent.Accepts
   /** The transports of MCP servers that the agent has. Default: none. */
   readonly mcp?: { readonly http?: boolean; readonly sse?: boolean }
   /** Called before a session is made or opened, for agents that use its working directory. A failure with `message` refuses the request. */
@@ -294,7 +294,7 @@ class Server {
   prompt({ prompt, sessionId }: Acp.PromptRequest, client: Acp.AgentContext, signal: AbortSignal) {
     return Effect.gen({ self: this }, function* () {
       const conversation = yield* this.of(sessionId)
-      const content = yield* AcpContent.read(prompt, this.options.accepts ?? {})
+      const content = yield* PromptContent.read(prompt, this.options.accepts ?? {})
       const aborted = Effect.andThen(untilAborted(signal), conversation.cancel)
       yield* Effect.forkScoped(aborted)
       return yield* Prompting.run(this.peer, client, conversation, content)
