@@ -106,6 +106,18 @@ describe("a process that is asked for sessions", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("forgets a run that no watcher waits for any more", () =>
+    Effect.gen(function* () {
+      const { host } = yield* made
+      const waiting = yield* Effect.forEach([1, 2], () =>
+        Effect.forkChild(host.arrival("elsewhere"), { startImmediately: true })
+      )
+      assert.deepStrictEqual([...host.arrivals.keys()], ["elsewhere"])
+      yield* Fiber.interruptAll(waiting)
+      assert.strictEqual(host.arrivals.size, 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("keeps one conversation for all that wait while it lets go of the session", () =>
     Effect.gen(function* () {
       const { gate, host, runs, sessionId } = yield* made

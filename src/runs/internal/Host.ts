@@ -48,8 +48,8 @@ export class Host {
   /** Those that are open, or in use. */
   readonly conversations = new Map<string, Conversation>()
   isDraining = false
-  /** Opened when this process takes a run that watchers wait for. */
-  private readonly arrivals = new Map<string, Latch.Latch>()
+  /** The runs whose arrival in this process watchers wait for. */
+  readonly arrivals = new Map<string, { readonly latch: Latch.Latch; watchers: number }>()
 
   constructor(parts: Parts) {
     this.parts = parts
@@ -88,17 +88,20 @@ export class Host {
   /** Notes that this process has a run. */
   has(run: LiveRun): void {
     this.runs.set(run.runId, run)
-    this.arrivals.get(run.runId)?.openUnsafe()
-    this.arrivals.delete(run.runId)
+    this.arrivals.get(run.runId)?.latch.openUnsafe()
   }
 
   /** Waits until this process takes a run that it does not have. */
   arrival(runId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.runs.has(runId)) return Effect.void
-      const latch = this.arrivals.get(runId) ?? Latch.makeUnsafe(false)
-      this.arrivals.set(runId, latch)
-      return latch.await
+      const arrival = this.arrivals.get(runId) ?? { latch: Latch.makeUnsafe(false), watchers: 0 }
+      this.arrivals.set(runId, arrival)
+      arrival.watchers++
+      const left = Effect.sync(() => {
+        if (--arrival.watchers === 0) this.arrivals.delete(runId)
+      })
+      return Effect.ensuring(arrival.latch.await, left)
     })
   }
 
