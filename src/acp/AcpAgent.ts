@@ -203,7 +203,7 @@ class Server {
 
   make({ cwd, mcpServers }: Acp.NewSessionRequest): Effect.Effect<Acp.NewSessionResponse, Acp.RequestError> {
     const sessionId = crypto.randomUUID()
-    const made = AcpRefusal.answering(sessionId)(this.peer.runs.createSession({ sessionId, cwd }))
+    const made = AcpRefusal.answering(sessionId)(this.peer.runs.sessions.create({ sessionId, cwd }))
     return this.prepared({ sessionId, cwd, mcpServers }).pipe(
       Effect.andThen(made),
       Effect.map(() => {
@@ -225,7 +225,7 @@ class Server {
 
   private opened({ cwd, mcpServers = [], sessionId }: Acp.ResumeSessionRequest) {
     return Effect.gen({ self: this }, function* () {
-      const contents = yield* AcpRefusal.answering(sessionId)(this.peer.runs.readSession(sessionId))
+      const contents = yield* AcpRefusal.answering(sessionId)(this.peer.runs.sessions.get(sessionId))
       yield* this.prepared({ sessionId, cwd, mcpServers })
       const known = this.conversations.get(sessionId)
       const conversation = known ?? new Conversation(sessionId, cwd, this.peer)
@@ -253,7 +253,7 @@ class Server {
       ...(typeof cursor === "string" ? { cursor } : {})
     }
     return Effect.map(
-      AcpRefusal.answering("")(this.peer.runs.listSessions(page)),
+      AcpRefusal.answering("")(this.peer.runs.sessions.list(page)),
       ({ items, nextCursor }): Acp.ListSessionsResponse => ({
         sessions: items.map(({ cwd, modified, sessionId, title }) => ({
           sessionId,
@@ -283,7 +283,7 @@ class Server {
   remove({
     sessionId
   }: Acp.DeleteSessionRequest): Effect.Effect<Acp.DeleteSessionResponse, Acp.RequestError> {
-    const removed = AcpRefusal.answering(sessionId)(this.peer.runs.deleteSession(sessionId))
+    const removed = AcpRefusal.answering(sessionId)(this.peer.runs.sessions.remove(sessionId))
     return Effect.map(removed, () => {
       this.conversations.delete(sessionId)
       return {}

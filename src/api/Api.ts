@@ -116,7 +116,7 @@ const sessions = HttpApiGroup.make("sessions")
       },
       success: Payload.Sessions
     }).annotate(OpenApi.Summary, "Lists the sessions, those with the newest entries first."),
-    HttpApiEndpoint.get("read", "/sessions/:sessionId", {
+    HttpApiEndpoint.get("get", "/sessions/:sessionId", {
       ...session,
       success: Payload.SessionContents,
       error: Problem.SessionNotFound
@@ -128,7 +128,7 @@ const sessions = HttpApiGroup.make("sessions")
       success: HttpApiSchema.NoContent,
       error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn, Problem.Draining]
     }).annotate(OpenApi.Summary, "Changes the name or the model of a session."),
-    HttpApiEndpoint.delete("delete", "/sessions/:sessionId", {
+    HttpApiEndpoint.delete("remove", "/sessions/:sessionId", {
       ...once,
       ...session,
       success: HttpApiSchema.NoContent,
@@ -144,6 +144,27 @@ const sessions = HttpApiGroup.make("sessions")
   )
   .middleware(HttpApiMiddleware.ProblemDetails)
   .middleware(Authorization)
+
+const message = {
+  ...run,
+  ...once,
+  payload: Payload.SendMessage,
+  success: HttpApiSchema.Accepted,
+  error: [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady]
+}
+/** Requests that need no body. */
+const reason = { ...message, payload: [Payload.WithReason, Schema.Null] }
+
+/** The reasons why a request to a person gets no answer. */
+const unanswered = [
+  Problem.RunNotFound,
+  Problem.RunNotReady,
+  Problem.RequestNotFound,
+  Problem.AnswerConflict,
+  Problem.AnswerInvalid,
+  Problem.SessionLocked,
+  Problem.Draining
+]
 
 const runs = HttpApiGroup.make("runs")
   .add(
@@ -185,7 +206,7 @@ const runs = HttpApiGroup.make("runs")
       success: Payload.Run,
       error: Problem.RunNotFound
     }).annotate(OpenApi.Summary, "Reads the status, the usage and the open requests of a run."),
-    HttpApiEndpoint.delete("delete", "/runs/:runId", {
+    HttpApiEndpoint.delete("remove", "/runs/:runId", {
       ...once,
       ...run,
       success: HttpApiSchema.NoContent,
@@ -201,34 +222,7 @@ const runs = HttpApiGroup.make("runs")
       },
       success: [Events, HttpApiSchema.NoContent],
       error: Problem.RunNotFound
-    }).annotate(OpenApi.Summary, "Streams the events of a run from a position on.")
-  )
-  .middleware(HttpApiMiddleware.ProblemDetails)
-  .middleware(Authorization)
-
-const message = {
-  ...run,
-  ...once,
-  payload: Payload.SendMessage,
-  success: HttpApiSchema.Accepted,
-  error: [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady]
-}
-/** Requests that need no body. */
-const reason = { ...message, payload: [Payload.WithReason, Schema.Null] }
-
-/** The reasons why a request to a person gets no answer. */
-const unanswered = [
-  Problem.RunNotFound,
-  Problem.RunNotReady,
-  Problem.RequestNotFound,
-  Problem.AnswerConflict,
-  Problem.AnswerInvalid,
-  Problem.SessionLocked,
-  Problem.Draining
-]
-
-const control = HttpApiGroup.make("control")
-  .add(
+    }).annotate(OpenApi.Summary, "Streams the events of a run from a position on."),
     HttpApiEndpoint.post("steer", "/runs/:runId/steer", { ...message, payload: Payload.Steer }).annotate(
       OpenApi.Summary,
       "Sends a message to a run for the time after its turn, which it may end at once."
@@ -281,7 +275,7 @@ const control = HttpApiGroup.make("control")
  * @since 0.2.0
  */
 export class Api extends HttpApi.make("effect-agent")
-  .add(health, sessions, runs, control)
+  .add(health, sessions, runs)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
   .annotateMerge(
     OpenApi.annotations({

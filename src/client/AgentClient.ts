@@ -35,10 +35,11 @@ import type * as Problem from "../api/Problem.ts"
 import type { Refused } from "./ClientError.ts"
 import * as Link from "./internal/Link.ts"
 import * as OpenSession from "./internal/OpenSession.ts"
+import type { Positioned, RunPage } from "../runs/Runs.ts"
 import type { RemoteAgent } from "./RemoteAgent.ts"
 import * as RunEvents from "./internal/RunEvents.ts"
 
-export type { Watched } from "./internal/RunEvents.ts"
+export type { Positioned, RunPage } from "../runs/Runs.ts"
 
 /**
  * The options of a client.
@@ -101,22 +102,81 @@ export interface ListOptions {
 }
 
 /**
- * A page of the list of runs.
+ * The functions of the service that are about sessions.
  *
- * @category options
+ * @category models
  * @since 0.2.0
  */
-export interface RunPage {
-  /** The most runs of the page, from 1 to 999. Default: that of the server. */
-  readonly limit?: number
-  /** `nextCursor` of the page before. Default: the first page. */
-  readonly cursor?: string
-  /** The status of the runs, or `"waiting"` for those that wait for a person. Default: any. */
-  readonly status?: Payload.ListedStatus
+export interface Sessions {
+  /** Makes a session, and succeeds with its id. */
+  readonly create: (
+    options?: Payload.CreateSession
+  ) => Effect.Effect<string, Refused | Problem.SessionExists | Problem.Draining>
+  /** Lists sessions, those with the newest entries first. */
+  readonly list: (page?: ListOptions) => Effect.Effect<Payload.Sessions, Refused>
+  /** Reads a session with its entries. */
+  readonly get: (
+    sessionId: string
+  ) => Effect.Effect<Payload.SessionContents, Refused | Problem.SessionNotFound>
+  /** Changes the name or the model of a session. The model changes while the session has no run. */
+  readonly update: (
+    sessionId: string,
+    changes: Payload.UpdateSession
+  ) => Effect.Effect<
+    void,
+    Refused | Problem.SessionNotFound | Problem.SessionLocked | Problem.RunGoesOn | Problem.Draining
+  >
+  /** Removes a session and its runs. */
+  readonly remove: (
+    sessionId: string
+  ) => Effect.Effect<void, Refused | Problem.SessionNotFound | Problem.SessionLocked | Problem.RunGoesOn>
+  /** Makes a session with the conversation of another one, up to an entry if one is given, and succeeds with its id. */
+  readonly fork: (
+    sessionId: string,
+    options?: Payload.ForkSession
+  ) => Effect.Effect<string, Refused | Problem.SessionNotFound | Problem.Draining>
+}
+
+/**
+ * The functions of the service that are about runs.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Runs {
+  /** Lists the runs of a session, oldest first. */
+  readonly list: (
+    sessionId: string
+  ) => Effect.Effect<ReadonlyArray<Payload.Run>, Refused | Problem.SessionNotFound>
+  /** Lists the runs of all sessions, the newest first. A page may have fewer runs than its limit and be followed by others. */
+  readonly listAll: (page?: RunPage) => Effect.Effect<Payload.Runs, Refused>
+  /** Reads the state of a run. */
+  readonly get: (runId: string) => Effect.Effect<Payload.Run, Refused | Problem.RunNotFound>
+  /**
+   * The events of a run behind the position `after` (default 0: from its start), until the run is over. Leaving the stream does not cancel
+   * the run, and the position of the last event is where another watcher begins.
+   */
+  readonly events: (runId: string, after?: number) => Stream.Stream<Positioned, Refused | Problem.RunNotFound>
+  /** Releases a run that is paused, also one that the server has parked. */
+  readonly resume: (
+    runId: string,
+    reason?: string
+  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady>
+  /** Cancels a run, and does not wait for its end. */
+  readonly cancel: (
+    runId: string,
+    reason?: string
+  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady>
+  /** Removes a run that has ended, and its events. */
+  readonly remove: (runId: string) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunGoesOn>
 }
 
 /**
  * The functions of the service.
+ *
+ * **Details**
+ *
+ * An operation has the name that it has in `Runs` of `effect-agent/runs` and in the API.
  *
  * @category models
  * @since 0.2.0
@@ -124,33 +184,6 @@ export interface RunPage {
 export interface Service {
   /** Succeeds if the server can take a run. */
   readonly health: Effect.Effect<void, Refused | Problem.Draining>
-  /** Makes a session, and succeeds with its id. */
-  readonly createSession: (
-    options?: Payload.CreateSession
-  ) => Effect.Effect<string, Refused | Problem.SessionExists | Problem.Draining>
-  /** Lists sessions, those with the newest entries first. */
-  readonly listSessions: (page?: ListOptions) => Effect.Effect<Payload.Sessions, Refused>
-  /** Reads a session with its entries. */
-  readonly readSession: (
-    sessionId: string
-  ) => Effect.Effect<Payload.SessionContents, Refused | Problem.SessionNotFound>
-  /** Changes the name or the model of a session. The model changes while the session has no run. */
-  readonly updateSession: (
-    sessionId: string,
-    changes: Payload.UpdateSession
-  ) => Effect.Effect<
-    void,
-    Refused | Problem.SessionNotFound | Problem.SessionLocked | Problem.RunGoesOn | Problem.Draining
-  >
-  /** Makes a session with the conversation of another one, up to an entry if one is given, and succeeds with its id. */
-  readonly forkSession: (
-    sessionId: string,
-    options?: Payload.ForkSession
-  ) => Effect.Effect<string, Refused | Problem.SessionNotFound | Problem.Draining>
-  /** Removes a session and its runs. */
-  readonly deleteSession: (
-    sessionId: string
-  ) => Effect.Effect<void, Refused | Problem.SessionNotFound | Problem.SessionLocked | Problem.RunGoesOn>
   /**
    * Opens a session until the scope closes. Its runs are those of the server: closing the scope leaves them, but interrupts the prompts
    * that wait for them.
@@ -158,36 +191,10 @@ export interface Service {
   readonly open: (
     sessionId: string
   ) => Effect.Effect<RemoteAgent, Refused | Problem.SessionNotFound, Scope.Scope>
-  /** Reads the state of a run. */
-  readonly getRun: (runId: string) => Effect.Effect<Payload.Run, Refused | Problem.RunNotFound>
-  /**
-   * Watches a run from a position on (default 0: from its start), until it is over. Leaving the stream does not cancel the run, and
-   * the position of the last event is where another watcher begins.
-   */
-  readonly watch: (
-    runId: string,
-    after?: number
-  ) => Stream.Stream<RunEvents.Watched, Refused | Problem.RunNotFound>
-  /** Lists the runs of a session, oldest first. */
-  readonly listRuns: (
-    sessionId: string
-  ) => Effect.Effect<ReadonlyArray<Payload.Run>, Refused | Problem.SessionNotFound>
-  /** Lists the runs of all sessions, the newest first. A page may have fewer runs than its limit and be followed by others. */
-  readonly listAllRuns: (page?: RunPage) => Effect.Effect<Payload.Runs, Refused>
-  /** Releases a run that is paused, also one that the server has parked. */
-  readonly resumeRun: (
-    runId: string,
-    reason?: string
-  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady>
-  /** Removes a run that has ended, and its events. */
-  readonly deleteRun: (
-    runId: string
-  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunGoesOn>
-  /** Cancels a run, and does not wait for its end. */
-  readonly cancelRun: (
-    runId: string,
-    reason?: string
-  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady>
+  /** The sessions of the server. */
+  readonly sessions: Sessions
+  /** The runs of the server. */
+  readonly runs: Runs
 }
 
 /**
@@ -202,7 +209,7 @@ export interface Service {
  *
  * export const program = Effect.gen(function* () {
  *   const client = yield* AgentClient.AgentClient
- *   const agent = yield* client.open(yield* client.createSession())
+ *   const agent = yield* client.open(yield* client.sessions.create())
  *   const { text } = yield* agent.prompt("Do I need a coat?")
  *   return text
  * }).pipe(
@@ -242,7 +249,7 @@ export class AgentClient extends Context.Service<AgentClient, Service>()("effect
  *
  * const program = Effect.gen(function* () {
  *   const client = yield* AgentClient.make("http://localhost", { token: Redacted.make("secret") })
- *   const agent = yield* client.open(yield* client.createSession({ name: "Trip to Oslo" }))
+ *   const agent = yield* client.open(yield* client.sessions.create({ name: "Trip to Oslo" }))
  *   const { status, text } = yield* agent.prompt("Do I need a coat?")
  *   return [status, text]
  * }).pipe(
@@ -276,53 +283,57 @@ export const make = Effect.fnUntraced(function* (
 
 const because = (reason: string | undefined) => ({ payload: reason === undefined ? {} : { reason } })
 
-const serviceOf = (link: Link.Link): Service => {
-  const { api } = link
-  const ofSession = (sessionId: string) => ({ params: { sessionId } })
-  const ofRun = (runId: string) => ({ params: { runId } })
+const serviceOf = (link: Link.Link): Service => ({
+  health: Effect.asVoid(Link.called(link.api.health({}))),
+  open: (sessionId) => OpenSession.open(link, sessionId),
+  sessions: sessionsOf(link),
+  runs: runsOf(link)
+})
+
+const sessionsOf = (link: Link.Link): Sessions => {
+  const { sessions } = link.api
+  const of = (sessionId: string) => ({ params: { sessionId } })
   return {
-    health: Effect.asVoid(Link.called(api.health({}))),
-    createSession: (payload = {}) =>
+    create: (payload = {}) =>
       Effect.map(
-        Link.once((once) => Link.repeated(link, api.sessions.create({ payload, ...once }))),
+        Link.once((once) => Link.repeated(link, sessions.create({ payload, ...once }))),
         ({ sessionId }) => sessionId
       ),
-    listSessions: ({ limit, ...page } = {}) =>
-      Link.repeated(
-        link,
-        api.sessions.list({ query: { ...page, ...(limit === undefined ? {} : { limit: String(limit) }) } })
-      ),
-    readSession: (sessionId) => Link.repeated(link, api.sessions.read(ofSession(sessionId))),
-    updateSession: (sessionId, payload) =>
-      Link.once((once) =>
-        Link.repeated(link, api.sessions.update({ ...ofSession(sessionId), payload, ...once }))
-      ),
-    forkSession: (sessionId, payload = {}) =>
+    list: (page = {}) => Link.repeated(link, sessions.list({ query: queryOf(page) })),
+    get: (sessionId) => Link.repeated(link, sessions.get(of(sessionId))),
+    update: (sessionId, payload) =>
+      Link.once((once) => Link.repeated(link, sessions.update({ ...of(sessionId), payload, ...once }))),
+    remove: (sessionId) => Link.once((once) => Link.called(sessions.remove({ ...of(sessionId), ...once }))),
+    fork: (sessionId, payload = {}) =>
       Effect.map(
-        Link.once((once) => Link.called(api.sessions.fork({ ...ofSession(sessionId), payload, ...once }))),
+        Link.once((once) => Link.called(sessions.fork({ ...of(sessionId), payload, ...once }))),
         (fork) => fork.sessionId
-      ),
-    deleteSession: (sessionId) =>
-      Link.once((once) => Link.called(api.sessions.delete({ ...ofSession(sessionId), ...once }))),
-    open: (sessionId) => OpenSession.open(link, sessionId),
-    getRun: (runId) => Link.repeated(link, api.runs.get(ofRun(runId))),
-    watch: (runId, after) => RunEvents.watch(link, runId, after),
-    listRuns: (sessionId) =>
-      Effect.map(Link.repeated(link, api.runs.list(ofSession(sessionId))), ({ items }) => items),
-    listAllRuns: ({ limit, ...page } = {}) =>
-      Link.repeated(
-        link,
-        api.runs.listAll({ query: { ...page, ...(limit === undefined ? {} : { limit: String(limit) }) } })
-      ),
-    resumeRun: (runId, reason) =>
-      Link.once((once) => Link.called(api.control.resume({ ...ofRun(runId), ...because(reason), ...once }))),
-    deleteRun: (runId) => Link.once((once) => Link.called(api.runs.delete({ ...ofRun(runId), ...once }))),
-    cancelRun: (runId, reason) =>
-      Link.once((once) =>
-        Link.repeated(link, api.control.cancel({ ...ofRun(runId), ...because(reason), ...once }))
       )
   }
 }
+
+const runsOf = (link: Link.Link): Runs => {
+  const { runs } = link.api
+  const of = (runId: string) => ({ params: { runId } })
+  return {
+    list: (sessionId) =>
+      Effect.map(Link.repeated(link, runs.list({ params: { sessionId } })), ({ items }) => items),
+    listAll: (page = {}) => Link.repeated(link, runs.listAll({ query: queryOf(page) })),
+    get: (runId) => Link.repeated(link, runs.get(of(runId))),
+    events: (runId, after) => RunEvents.events(link, runId, after),
+    resume: (runId, reason) =>
+      Link.once((once) => Link.called(runs.resume({ ...of(runId), ...because(reason), ...once }))),
+    cancel: (runId, reason) =>
+      Link.once((once) => Link.repeated(link, runs.cancel({ ...of(runId), ...because(reason), ...once }))),
+    remove: (runId) => Link.once((once) => Link.called(runs.remove({ ...of(runId), ...once })))
+  }
+}
+
+/** The members of a page in the query of a request. */
+const queryOf = <P extends { readonly limit?: number }>({ limit, ...page }: P) => ({
+  ...page,
+  ...(limit === undefined ? {} : { limit: String(limit) })
+})
 
 /**
  * Makes a layer of a client of the server at an address.
@@ -353,10 +364,10 @@ const serviceOf = (link: Link.Link): Service => {
  *
  * const program = Effect.gen(function* () {
  *   const client = yield* AgentClient.AgentClient
- *   const agent = yield* client.open(yield* client.createSession())
+ *   const agent = yield* client.open(yield* client.sessions.create())
  *   const { runId } = yield* agent.start("Do I need a coat?")
- *   const first = yield* client.watch(runId).pipe(Stream.take(3), Stream.runCollect)
- *   const rest = yield* Stream.runCollect(client.watch(runId, first.at(-1)?.position))
+ *   const first = yield* client.runs.events(runId).pipe(Stream.take(3), Stream.runCollect)
+ *   const rest = yield* Stream.runCollect(client.runs.events(runId, first.at(-1)?.position))
  *   return [first.map(({ position }) => position), rest.at(-1)?.event._tag]
  * }).pipe(
  *   Effect.scoped,

@@ -190,7 +190,7 @@ const isStorage = (error: unknown) =>
  * )
  *
  * const program = Effect.gen(function* () {
- *   const sessionId = yield* (yield* Runs.Runs).createSession({})
+ *   const sessionId = yield* (yield* Runs.Runs).sessions.create({})
  *   const payload = yield* AgentRun.payload({ id: "coat", sessionId, prompt: "Do I need a coat?" })
  *   return (yield* AgentRun.AgentRun.execute(payload)).status
  * })

@@ -96,7 +96,7 @@ export interface WorkerOptions extends Options, LiveRuns.Options {
  *
  * const program = Effect.gen(function* () {
  *   const runs = yield* Runs.Runs
- *   const sessionId = yield* runs.createSession({})
+ *   const sessionId = yield* runs.sessions.create({})
  *   const { runId } = yield* runs.start({ sessionId, prompt: "Do I need a coat?" })
  *   const events = yield* Stream.runCollect(yield* runs.events(runId, 0))
  *   return events.at(-1)?.event._tag
@@ -170,14 +170,16 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
   const place = cwd === undefined ? {} : { cwd }
   yield* RunGauges.measure(logs)
   return {
-    ready: Effect.andThen(draining, Health.probe(logs)),
-    createSession: (options) => Effect.andThen(draining, calls.create({ ...place, ...options })),
-    listSessions: (page) => Sessions.list({ cwd, sessions }, page),
-    readSession: (sessionId) => Sessions.read(sessions, sessionId),
-    updateSession: (sessionId, changes) => Effect.andThen(draining, calls.update(sessionId, changes)),
-    deleteSession: (sessionId) => calls.remove(sessionId),
-    deleteRun: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
-    forkSession: (sessionId, options) => Effect.andThen(draining, calls.fork(sessionId, options)),
+    health: Effect.andThen(draining, Health.probe(logs)),
+    sessions: {
+      create: (options) => Effect.andThen(draining, calls.create({ ...place, ...options })),
+      list: (page) => Sessions.list({ cwd, sessions }, page),
+      get: (sessionId) => Sessions.read(sessions, sessionId),
+      update: (sessionId, changes) => Effect.andThen(draining, calls.update(sessionId, changes)),
+      remove: (sessionId) => calls.remove(sessionId),
+      fork: (sessionId, options) => Effect.andThen(draining, calls.fork(sessionId, options))
+    },
+    remove: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
     known: (sessionId, idempotency) => Starting.stored({ logs, sessions }, sessionId, idempotency),
     start: (request) => Effect.andThen(draining, calls.start(request)),
     ...reads(new History(logs, (runId) => shown(local?.owed(runId))), logs, sessions),

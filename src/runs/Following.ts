@@ -141,7 +141,7 @@ export const started = Effect.fnUntraced(function* (
   replaces?: string,
   own?: Idempotency
 ): Effect.fn.Return<ReadonlyArray<string>, StartProblem, HttpServerRequest> {
-  yield* Effect.catchTag(runs.createSession({ sessionId }), "SessionExists", () => Effect.void)
+  yield* Effect.catchTag(runs.sessions.create({ sessionId }), "SessionExists", () => Effect.void)
   const idempotency = (yield* key) ?? own
   const how = {
     ...(replaces === undefined ? {} : { replaces }),
@@ -161,7 +161,7 @@ export const started = Effect.fnUntraced(function* (
 
 type Failure<F extends (...args: any) => Effect.Effect<any, any>> = Effect.Error<ReturnType<F>>
 type StartProblem =
-  | Exclude<Failure<Service["createSession"]>, Problem.SessionExists>
+  | Exclude<Failure<Service["sessions"]["create"]>, Problem.SessionExists>
   | Failure<Service["start"]>
 
 /** The `Idempotency-Key` of a request, and its body, which was decoded before. */
@@ -275,7 +275,7 @@ const decodeMessages = Schema.decodeUnknownEffect(Schema.toCodecJson(Schema.Arra
 
 /** The messages of a conversation, none without a session. */
 export const transcript = (runs: Service, sessionId: string) =>
-  runs.readSession(sessionId).pipe(
+  runs.sessions.get(sessionId).pipe(
     Effect.flatMap(({ view }) => Effect.orDie(decodeMessages(view["messages"]))),
     Effect.catchTag("SessionNotFound", () => Effect.succeed<ReadonlyArray<Message.Message>>([]))
   )

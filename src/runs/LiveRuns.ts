@@ -79,7 +79,7 @@ export interface HostOptions extends Options {
  *
  * const program = Effect.gen(function* () {
  *   const runs = yield* Runs.Runs
- *   const sessionId = yield* runs.createSession({ name: "Trip to Oslo" })
+ *   const sessionId = yield* runs.sessions.create({ name: "Trip to Oslo" })
  *   const started = yield* runs.start({ sessionId, prompt: "Do I need a coat?" })
  *   return started.status
  * })
@@ -114,8 +114,8 @@ export const make = Effect.fnUntraced(function* (options: HostOptions) {
 })
 
 const serviceOf = (host: Host): Runs.Service => ({
-  ready: Effect.andThen(host.ready, Health.probe(host.parts.logs)),
-  ...Sessions.make(host),
+  health: Effect.andThen(host.ready, Health.probe(host.parts.logs)),
+  sessions: Sessions.make(host),
   ...Answers.make(host),
   ...Controls.make(host),
   start: (request) => Starting.start(host, request),
@@ -125,7 +125,7 @@ const serviceOf = (host: Host): Runs.Service => ({
     Effect.andThen(SessionProblem.reading(host.parts.sessions.read(sessionId)), host.history.list(sessionId)),
   listAll: (page) => host.history.page(page),
   get: (runId) => host.history.get(runId),
-  deleteRun: (runId) =>
+  remove: (runId) =>
     Effect.andThen(host.settled(runId), Effect.asVoid(RunRemoval.remove(host.parts.logs, runId))),
   watch: (runId, after, options) => Watching.pages(host, runId, after, options),
   events: (runId, after, options) =>

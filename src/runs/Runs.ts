@@ -136,6 +136,37 @@ type ToAnswer =
   | Storage
 
 /**
+ * The functions of the service that are about sessions.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Sessions {
+  /** Makes a session, and succeeds with its id. */
+  readonly create: (
+    options: NewSession
+  ) => Effect.Effect<string, Problem.SessionExists | Problem.InvalidRequest | Problem.Draining | Storage>
+  /** Lists sessions, those with the newest entries first. */
+  readonly list: (page: ListOptions) => Effect.Effect<Payload.Sessions, Problem.InvalidRequest | Storage>
+  /** Reads a session. */
+  readonly get: (
+    sessionId: string
+  ) => Effect.Effect<Payload.SessionContents, Problem.SessionNotFound | Storage>
+  /** Changes the name or the model of a session. The model changes while the session has no run, or it fails with `RunGoesOn`. */
+  readonly update: (
+    sessionId: string,
+    changes: Payload.UpdateSession
+  ) => Effect.Effect<void, Problem.RunGoesOn | Problem.InvalidRequest | Problem.Draining | ToOpen>
+  /** Removes a session and its runs. */
+  readonly remove: (sessionId: string) => Effect.Effect<void, Problem.RunGoesOn | ToOpen>
+  /** Makes a session with the conversation of another one, and succeeds with its id. */
+  readonly fork: (
+    sessionId: string,
+    options: Payload.ForkSession
+  ) => Effect.Effect<string, Problem.SessionNotFound | Problem.InvalidRequest | Problem.Draining | Storage>
+}
+
+/**
  * The functions of the service.
  *
  * @category models
@@ -143,31 +174,9 @@ type ToAnswer =
  */
 export interface Service {
   /** Succeeds when the service can take a run. */
-  readonly ready: Effect.Effect<void, Problem.Draining | Storage>
-  /** Makes a session, and succeeds with its id. */
-  readonly createSession: (
-    options: NewSession
-  ) => Effect.Effect<string, Problem.SessionExists | Problem.InvalidRequest | Problem.Draining | Storage>
-  /** Lists sessions, those with the newest entries first. */
-  readonly listSessions: (
-    page: ListOptions
-  ) => Effect.Effect<Payload.Sessions, Problem.InvalidRequest | Storage>
-  /** Reads a session. */
-  readonly readSession: (
-    sessionId: string
-  ) => Effect.Effect<Payload.SessionContents, Problem.SessionNotFound | Storage>
-  /** Changes the name or the model of a session. The model changes while the session has no run, or it fails with `RunGoesOn`. */
-  readonly updateSession: (
-    sessionId: string,
-    changes: Payload.UpdateSession
-  ) => Effect.Effect<void, Problem.RunGoesOn | Problem.InvalidRequest | Problem.Draining | ToOpen>
-  /** Removes a session and its runs. */
-  readonly deleteSession: (sessionId: string) => Effect.Effect<void, Problem.RunGoesOn | ToOpen>
-  /** Makes a session with the conversation of another one, and succeeds with its id. */
-  readonly forkSession: (
-    sessionId: string,
-    options: Payload.ForkSession
-  ) => Effect.Effect<string, Problem.SessionNotFound | Problem.InvalidRequest | Problem.Draining | Storage>
+  readonly health: Effect.Effect<void, Problem.Draining | Storage>
+  /** The sessions. */
+  readonly sessions: Sessions
   /** Starts a run, joins the one that the session has, or queues one. */
   readonly start: (
     request: Start
@@ -187,9 +196,7 @@ export interface Service {
     idempotency: Idempotency
   ) => Effect.Effect<Payload.Started | Payload.Joined | undefined, Problem.KeyReused | Storage>
   /** Removes a run that has ended, and its events. The conversation stays in the session. */
-  readonly deleteRun: (
-    runId: string
-  ) => Effect.Effect<void, Problem.RunNotFound | Problem.RunGoesOn | Storage>
+  readonly remove: (runId: string) => Effect.Effect<void, Problem.RunNotFound | Problem.RunGoesOn | Storage>
   /** The id of the run that a session has, `undefined` if it has none. */
   readonly active: (sessionId: string) => Effect.Effect<string | undefined>
   /** Lists the runs of a session, oldest first. */
@@ -273,7 +280,7 @@ export interface Service {
  *
  * const program = Effect.gen(function* () {
  *   const runs = yield* Runs.Runs
- *   const sessionId = yield* runs.createSession({})
+ *   const sessionId = yield* runs.sessions.create({})
  *   const { runId } = yield* runs.start({ sessionId, prompt: "Do I need a coat?" })
  *   const events = yield* Stream.runCollect(yield* runs.events(runId, 0))
  *   return events.at(-1)?.event._tag

@@ -10,17 +10,12 @@ import * as SessionEntry from "../sessions/SessionEntry.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { Conversation } from "./internal/Conversation.ts"
 import type { Host } from "./internal/Host.ts"
-import type { NewSession, Service } from "./Runs.ts"
+import type { NewSession, Sessions } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
-
-type Sessions = Pick<
-  Service,
-  "createSession" | "listSessions" | "readSession" | "updateSession" | "deleteSession" | "forkSession"
->
 
 /** The functions of the service that are about sessions. */
 export const make = (host: Host): Sessions => ({
-  createSession: (options) => {
+  create: (options) => {
     const { sessionId = crypto.randomUUID() } = options
     // One at a time: the second of two requests finds the session of the first.
     const made = host.locked(sessionId, (conversation) =>
@@ -28,11 +23,11 @@ export const make = (host: Host): Sessions => ({
     )
     return Effect.andThen(host.ready, made)
   },
-  listSessions: (page) => list(host.parts, page),
-  readSession: (sessionId) => read(host.parts.sessions, sessionId),
-  updateSession: (sessionId, changes) => Effect.andThen(host.ready, update(host, sessionId, changes)),
-  deleteSession: (sessionId) => remove(host, sessionId),
-  forkSession: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
+  list: (page) => list(host.parts, page),
+  get: (sessionId) => read(host.parts.sessions, sessionId),
+  update: (sessionId, changes) => Effect.andThen(host.ready, update(host, sessionId, changes)),
+  remove: (sessionId) => remove(host, sessionId),
+  fork: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
 })
 
 const create = Effect.fnUntraced(function* (

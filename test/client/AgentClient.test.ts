@@ -20,7 +20,7 @@ const gated = Effect.gen(function* () {
 })
 
 const statusOf = (url: string, runId: string) =>
-  Effect.flatMap(clientOf(url), (client) => Effect.map(client.getRun(runId), ({ status }) => status))
+  Effect.flatMap(clientOf(url), (client) => Effect.map(client.runs.get(runId), ({ status }) => status))
 
 describe("AgentClient", () => {
   it.live("prompts at the server, with the result and the state that an agent here has", () =>
@@ -115,25 +115,28 @@ describe("AgentClient", () => {
       const { url } = yield* serve([done, again])
       const client = yield* clientOf(url)
       yield* client.health
-      const sessionId = yield* client.createSession({ sessionId: "s", name: "Trip" })
+      const sessionId = yield* client.sessions.create({ sessionId: "s", name: "Trip" })
       assert.strictEqual(sessionId, "s")
-      assert.strictEqual((yield* Effect.flip(client.createSession({ sessionId: "s" })))._tag, "SessionExists")
+      assert.strictEqual(
+        (yield* Effect.flip(client.sessions.create({ sessionId: "s" })))._tag,
+        "SessionExists"
+      )
       const agent = yield* client.open("s")
       yield* agent.prompt("hi")
-      const { items } = yield* client.listSessions({ limit: 5, query: "tri" })
+      const { items } = yield* client.sessions.list({ limit: 5, query: "tri" })
       assert.deepStrictEqual(
         items.map(({ title }) => title),
         ["Trip"]
       )
-      assert.strictEqual((yield* client.readSession("s")).entries[0]?.["type"], "session")
-      const fork = yield* client.open(yield* client.forkSession("s"))
+      assert.strictEqual((yield* client.sessions.get("s")).entries[0]?.["type"], "session")
+      const fork = yield* client.open(yield* client.sessions.fork("s"))
       assert.deepStrictEqual((yield* fork.state.get).messages.map(Message.textOf), ["hi", "done"])
       yield* fork.prompt("more")
       assert.strictEqual((yield* fork.state.get).messages.length, 4)
       assert.strictEqual((yield* agent.state.get).messages.length, 2)
-      yield* client.updateSession("s", { name: "Oslo", model: "m" })
-      assert.strictEqual((yield* client.readSession("s")).session.title, "Oslo")
-      yield* client.deleteSession("s")
+      yield* client.sessions.update("s", { name: "Oslo", model: "m" })
+      assert.strictEqual((yield* client.sessions.get("s")).session.title, "Oslo")
+      yield* client.sessions.remove("s")
       const gone = yield* Effect.flip(client.open("s"))
       assert.deepInclude(gone, { _tag: "SessionNotFound", sessionId: "s" })
       assert.strictEqual((yield* Effect.flip(agent.prompt("hi")))._tag, "SessionNotFound")
@@ -201,8 +204,8 @@ describe("AgentClient", () => {
       const result = yield* Fiber.join(prompt)
       assert.strictEqual(result.status, "cancelled")
       yield* agent.cancel()
-      assert.strictEqual((yield* Effect.flip(client.cancelRun(result.runId)))._tag, "RunOver")
-      assert.strictEqual((yield* Effect.flip(client.cancelRun("run_none")))._tag, "RunNotFound")
+      assert.strictEqual((yield* Effect.flip(client.runs.cancel(result.runId)))._tag, "RunOver")
+      assert.strictEqual((yield* Effect.flip(client.runs.cancel("run_none")))._tag, "RunNotFound")
     })
   )
 
@@ -230,7 +233,7 @@ describe("AgentClient", () => {
         )
         yield* Fiber.interrupt(kept)
         const { runId = "" } = agent.state.getUnsafe()
-        yield* client.watch(runId).pipe(
+        yield* client.runs.events(runId).pipe(
           Stream.takeUntil(({ event }) => event._tag === "ToolInvoked"),
           Stream.runDrain
         )
@@ -319,23 +322,23 @@ describe("AgentClient", () => {
     Effect.gen(function* () {
       const { context, port, url } = yield* serve([done])
       const stranger = yield* clientOf(url, { token: Redacted.make("other") })
-      assert.strictEqual((yield* Effect.flip(stranger.listSessions()))._tag, "Unauthorized")
-      const watching = yield* Effect.flip(Stream.runDrain(stranger.watch("run_1")))
+      assert.strictEqual((yield* Effect.flip(stranger.sessions.list()))._tag, "Unauthorized")
+      const watching = yield* Effect.flip(Stream.runDrain(stranger.runs.events("run_1")))
       assert.strictEqual(watching._tag, "Unauthorized")
       const client = yield* clientOf(url)
-      const none = yield* Effect.flip(Stream.runDrain(client.watch("run_none")))
+      const none = yield* Effect.flip(Stream.runDrain(client.runs.events("run_none")))
       assert.deepInclude(none, { _tag: "RunNotFound", runId: "run_none" })
       const once = { reconnect: Schedule.recurs(1), retry: Schedule.recurs(1) }
       const nowhere = yield* clientOf("http://127.0.0.1:1", once)
-      const gone = yield* Effect.flip(nowhere.listSessions())
+      const gone = yield* Effect.flip(nowhere.sessions.list())
       assert.strictEqual(gone._tag, "ServerUnreachable")
       assert.match(gone.message, /127\.0\.0\.1/)
       assert.strictEqual(
-        (yield* Effect.flip(Stream.runDrain(nowhere.watch("run_1"))))._tag,
+        (yield* Effect.flip(Stream.runDrain(nowhere.runs.events("run_1"))))._tag,
         "ServerUnreachable"
       )
       const elsewhere = yield* clientOf(`http://127.0.0.1:${port}/elsewhere`, once)
-      const other = yield* Effect.flip(elsewhere.listSessions())
+      const other = yield* Effect.flip(elsewhere.sessions.list())
       assert.deepInclude(other, { _tag: "UnexpectedResponse", status: 404 })
       yield* Effect.provideContext(eventsOf("run_1"), context).pipe(Effect.exit)
     })
@@ -347,7 +350,7 @@ describe("AgentClient", () => {
       const { url } = yield* serve(script, setup)
       const client = yield* clientOf(url)
       const scope = yield* Scope.make()
-      const agent = yield* Scope.provide(client.open(yield* client.createSession()), scope)
+      const agent = yield* Scope.provide(client.open(yield* client.sessions.create()), scope)
       const run = yield* agent.start("hi")
       const waiting = yield* Effect.forkChild(run.result, { startImmediately: true })
       yield* Deferred.await(began)
@@ -355,7 +358,7 @@ describe("AgentClient", () => {
       const exit = yield* Fiber.await(waiting)
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
       assert.strictEqual(yield* statusOf(url, run.runId), "running")
-      yield* client.cancelRun(run.runId)
+      yield* client.runs.cancel(run.runId)
     })
   )
 })

@@ -31,7 +31,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true }))
 )
 
-const isDelta = ({ event }: AgentClient.Watched) => event._tag === "MessageDelta"
+const isDelta = ({ event }: AgentClient.Positioned) => event._tag === "MessageDelta"
 
 describe("a server that is killed", { timeout: 120_000 }, () => {
   it.live("has each event once, in order, also those of the runs that continue after it", () =>
@@ -41,13 +41,13 @@ describe("a server that is killed", { timeout: 120_000 }, () => {
       let server = yield* start(directory, 0)
       const client = yield* clientOf(`http://127.0.0.1:${server.port}`)
       for (let round = 0; round < 4; round++) {
-        const agent = yield* client.open(yield* client.createSession())
+        const agent = yield* client.open(yield* client.sessions.create())
         const prompt = yield* Effect.forkChild(agent.prompt("hi"), { startImmediately: true })
         yield* Stream.runHead(Stream.filter(agent.state.changes, ({ runId }) => runId !== undefined))
         const { runId = "" } = yield* agent.state.get
-        const seen: Array<AgentClient.Watched> = []
+        const seen: Array<AgentClient.Positioned> = []
         const place = 2 + Math.floor(random() * 200)
-        yield* client.watch(runId).pipe(
+        yield* client.runs.events(runId).pipe(
           Stream.runForEach((one) =>
             Effect.gen(function* () {
               seen.push(one)
@@ -60,12 +60,12 @@ describe("a server that is killed", { timeout: 120_000 }, () => {
         assert.strictEqual((yield* Fiber.join(prompt)).status, "completed")
         for (const [at, { position }] of seen.entries()) assert.isAbove(position, seen[at - 1]?.position ?? 0)
         assert.deepInclude(seen.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
-        const log = yield* Stream.runCollect(client.watch(runId))
+        const log = yield* Stream.runCollect(client.runs.events(runId))
         assert.deepStrictEqual(
           seen.filter((one) => !isDelta(one)),
           log.filter((one) => !isDelta(one))
         )
-        assert.strictEqual((yield* client.getRun(runId)).status, "completed")
+        assert.strictEqual((yield* client.runs.get(runId)).status, "completed")
       }
     })
   )

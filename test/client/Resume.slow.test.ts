@@ -8,7 +8,7 @@ import { eventsOf, stores } from "../server/host.ts"
 import * as Scripted from "../ui/scripted.ts"
 import { clientOf, host, opened, randomOf, relay, until } from "./client.ts"
 
-type Watched = AgentClient.Watched
+type Watched = AgentClient.Positioned
 
 /** Compares what a watcher received with the log: nothing twice, nothing left out but deltas of messages that were whole. */
 const assertWhole = (seen: ReadonlyArray<Watched>, log: ReadonlyArray<Runs.Positioned>) => {
@@ -85,7 +85,7 @@ describe("resuming", () => {
       const { runId } = yield* agent.start("hi")
       const seen: Array<Watched> = []
       const watched = (count: number) =>
-        client.watch(runId, seen.at(-1)?.position ?? 0).pipe(
+        client.runs.events(runId, seen.at(-1)?.position ?? 0).pipe(
           Stream.take(count),
           Stream.runForEach((one) => Effect.sync(() => seen.push(one)))
         )
@@ -121,7 +121,7 @@ describe("resuming", () => {
       )
       const client = yield* clientOf(cutting)
       const { runId } = yield* agent.start("clean up")
-      const seen = yield* client.watch(runId).pipe(
+      const seen = yield* client.runs.events(runId).pipe(
         Stream.tap(({ event }) => assisted(agent, event)),
         Stream.runCollect
       )
@@ -130,7 +130,7 @@ describe("resuming", () => {
       const again: Array<Watched> = []
       for (let round = 0; cuts() < 100; round++) {
         again.length = 0
-        again.push(...(yield* Stream.runCollect(client.watch(runId))))
+        again.push(...(yield* Stream.runCollect(client.runs.events(runId))))
         assertWhole(again, yield* Effect.provideContext(eventsOf(runId), context))
       }
     })
@@ -153,7 +153,7 @@ describe("resuming", () => {
       yield* until(agent, ({ open }) => open !== undefined)
       const { runId = "" } = yield* agent.state.get
       const seen: Array<Watched> = []
-      const watching = yield* client.watch(runId).pipe(
+      const watching = yield* client.runs.events(runId).pipe(
         Stream.tap((one) => Effect.sync(() => seen.push(one))),
         Stream.filter(() => seen.length === 10),
         Stream.tap(() =>
@@ -170,9 +170,9 @@ describe("resuming", () => {
       yield* Fiber.join(watching)
       assert.strictEqual(result.status, "completed")
       assert.strictEqual(seen.at(-1)?.event._tag, "RunEnd")
-      const log = yield* Stream.runCollect((yield* clientOf(`http://127.0.0.1:${port}`)).watch(runId))
+      const log = yield* Stream.runCollect((yield* clientOf(`http://127.0.0.1:${port}`)).runs.events(runId))
       assertWhole(seen, log)
-      assert.strictEqual((yield* client.getRun(runId)).status, "completed")
+      assert.strictEqual((yield* client.runs.get(runId)).status, "completed")
     })
   )
 })

@@ -61,7 +61,7 @@ export const clientOf = (url: string, options: Partial<AgentClient.Options> = {}
 /** A session at the server, opened. */
 export const opened = Effect.fnUntraced(function* (url: string, options?: Partial<AgentClient.Options>) {
   const client = yield* clientOf(url, options)
-  return { client, agent: yield* client.open(yield* client.createSession()) }
+  return { client, agent: yield* client.open(yield* client.sessions.create()) }
 })
 
 /** Waits for a state of the session. */

@@ -9,13 +9,13 @@ import { AgentClient } from "effect-agent/client"
 const session = (url: string, token: string) =>
   Effect.gen(function* () {
     const client = yield* AgentClient.make(url, { token: Redacted.make(token) })
-    const agent = yield* client.open(yield* client.createSession())
+    const agent = yield* client.open(yield* client.sessions.create())
     const { runId } = yield* agent.start("clean up")
-    const seen: Array<AgentClient.Watched> = []
+    const seen: Array<AgentClient.Positioned> = []
     let visits = 0
     while (seen.at(-1)?.event._tag !== "RunEnd" || seen.at(-1)?.event.runId !== runId) {
       visits++
-      const some = client.watch(runId, seen.at(-1)?.position ?? 0).pipe(Stream.take(5))
+      const some = client.runs.events(runId, seen.at(-1)?.position ?? 0).pipe(Stream.take(5))
       yield* Stream.runForEach(some, (one) => {
         seen.push(one)
         const { event } = one
@@ -27,7 +27,7 @@ const session = (url: string, token: string) =>
       })
     }
     yield* agent.waitForIdle
-    const refused = yield* Effect.flip(client.getRun("run_none"))
+    const refused = yield* Effect.flip(client.runs.get("run_none"))
     const view = seen.map(({ event }) => event).reduce(AgentEvent.fold, AgentEvent.initial())
     return {
       runId,

@@ -151,7 +151,7 @@ const doors: { readonly [name: string]: Door } = {
   "the client": (root) =>
     Effect.gen(function* () {
       const client = yield* AgentClient.make(yield* served(live(root)), { token: Redacted.make(token) })
-      const agent = yield* client.open(yield* client.createSession())
+      const agent = yield* client.open(yield* client.sessions.create())
       return (yield* agent.prompt("go")).text
     }).pipe(Effect.provide(FetchHttpClient.layer)),
 

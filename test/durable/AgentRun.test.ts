@@ -15,7 +15,7 @@ describe("AgentRun", () => {
   it.live("runs a prompt once for an id, and succeeds with the run when it is over", () =>
     Effect.gen(function* () {
       const runs = yield* Runs.Runs
-      yield* runs.createSession({ sessionId: "s" })
+      yield* runs.sessions.create({ sessionId: "s" })
       const prompt = yield* AgentRun.payload({ id: "a", sessionId: "s", prompt: "hi" })
       const run = yield* AgentRun.AgentRun.execute(prompt)
       assert.deepInclude(run, { sessionId: "s", status: "completed", turns: 1 })
@@ -30,7 +30,7 @@ describe("AgentRun", () => {
   it.live("runs a body that version 1 stored", () =>
     Effect.gen(function* () {
       const runs = yield* Runs.Runs
-      yield* runs.createSession({ sessionId: "s" })
+      yield* runs.sessions.create({ sessionId: "s" })
       const message = `{"role":"user","id":"msg_1","content":[{"type":"text","text":"hi"}],"timestamp":1}`
       const options = `{"toolExecution":"sequential"}`
       const body = `{"v":1,"body":{"sessionId":"s","prompt":[${message}],"options":${options}}}`

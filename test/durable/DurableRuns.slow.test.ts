@@ -20,7 +20,7 @@ describe("DurableRuns", () => {
         )
         yield* runs.drain("100 millis")
         yield* Fiber.join(watched)
-        assert.strictEqual((yield* Effect.flip(runs.ready))._tag, "Draining")
+        assert.strictEqual((yield* Effect.flip(runs.health))._tag, "Draining")
         yield* Deferred.succeed(gate, undefined)
       }).pipe(Effect.provide(make(script, setup)))
     })
@@ -32,16 +32,16 @@ describe("DurableRuns", () => {
       yield* Effect.gen(function* () {
         const runs = yield* Runs.Runs
         const begin = Effect.fnUntraced(function* (sessionId: string) {
-          yield* runs.createSession({ sessionId })
+          yield* runs.sessions.create({ sessionId })
           return (yield* runs.start({ sessionId, prompt: "one" })).runId
         })
         yield* begin("a")
         const runId = yield* begin("b")
         assert.strictEqual((yield* runs.get(runId)).status, "queued")
-        assert.deepInclude(yield* Effect.flip(runs.deleteSession("b")), { _tag: "RunGoesOn", runId })
+        assert.deepInclude(yield* Effect.flip(runs.sessions.remove("b")), { _tag: "RunGoesOn", runId })
         yield* Deferred.succeed(gate, undefined)
         assert.deepInclude((yield* eventsOf(runId)).at(-1)?.event, { _tag: "RunEnd", status: "completed" })
-        yield* runs.deleteSession("b")
+        yield* runs.sessions.remove("b")
       }).pipe(Effect.provide(make(script, { ...setup, concurrency: 1 })))
     })
   )

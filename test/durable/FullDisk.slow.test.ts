@@ -26,7 +26,7 @@ it.live(
     Effect.gen(function* () {
       const runs = yield* Runs.Runs
       const sql = yield* SqlClient.SqlClient
-      const sessionId = yield* runs.createSession({})
+      const sessionId = yield* runs.sessions.create({})
       const tables = yield* sql<{ name: string }>`SELECT name FROM sqlite_schema WHERE type = 'table'`
       yield* Effect.forEach(
         tables.filter(({ name }) => !name.startsWith("sqlite_")),

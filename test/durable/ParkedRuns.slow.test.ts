@@ -62,10 +62,10 @@ describe("a parked run", () => {
       const { life, runId } = yield* parked
       yield* Effect.gen(function* () {
         const runs = yield* Runs.Runs
-        assert.deepInclude(yield* Effect.flip(runs.deleteSession("s")), { _tag: "RunGoesOn", runId })
+        assert.deepInclude(yield* Effect.flip(runs.sessions.remove("s")), { _tag: "RunGoesOn", runId })
         yield* runs.cancel(runId)
         yield* eventsOf(runId)
-        yield* runs.deleteSession("s")
+        yield* runs.sessions.remove("s")
         assert.strictEqual((yield* Effect.flip(runs.get(runId)))._tag, "RunNotFound")
       }).pipe(Effect.provide(life))
     })

@@ -167,7 +167,7 @@ onEach((_, make) => {
           )
         )
         yield* Effect.gen(function* () {
-          yield* (yield* Runs.Runs).createSession({ sessionId: "s" })
+          yield* (yield* Runs.Runs).sessions.create({ sessionId: "s" })
           const alone = yield* AgentRun.payload({ id: "alone", sessionId: "s", prompt: "hi" })
           yield* AgentRun.AgentRun.execute(alone)
           const executionId = yield* Parent.execute({ id: "p" }, { discard: true })

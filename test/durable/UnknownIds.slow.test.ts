@@ -30,10 +30,10 @@ onEach((_, make) => {
       Effect.gen(function* () {
         const runs = yield* Runs.Runs
         for (const request of [
-          runs.readSession(id),
-          runs.updateSession(id, { name: "n" }),
-          runs.forkSession(id, {}),
-          runs.deleteSession(id),
+          runs.sessions.get(id),
+          runs.sessions.update(id, { name: "n" }),
+          runs.sessions.fork(id, {}),
+          runs.sessions.remove(id),
           runs.list(id),
           runs.start({ sessionId: id, prompt: "hi" })
         ])
@@ -41,7 +41,7 @@ onEach((_, make) => {
             (yield* Effect.flip<unknown, { _tag: string }, never>(request))._tag,
             "SessionNotFound"
           )
-        for (const request of [runs.get(id), runs.watch(id, 0), runs.cancel(id), runs.deleteRun(id)])
+        for (const request of [runs.get(id), runs.watch(id, 0), runs.cancel(id), runs.remove(id)])
           assert.strictEqual(
             (yield* Effect.flip<unknown, { _tag: string }, never>(request))._tag,
             "RunNotFound"

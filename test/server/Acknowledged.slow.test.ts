@@ -24,7 +24,7 @@ const acknowledged = Effect.fnUntraced(function* (
   let isAcknowledged = false
   const work = Effect.gen(function* () {
     const runs = yield* Runs.Runs
-    yield* runs.createSession({ sessionId: "s" })
+    yield* runs.sessions.create({ sessionId: "s" })
     const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go" })
     Deferred.doneUnsafe(begun, Effect.succeed(runId))
     const events = yield* runs.events(runId, 0)

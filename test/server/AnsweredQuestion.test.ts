@@ -46,7 +46,7 @@ const killedAfter = Effect.fnUntraced(function* (writes: number) {
   const stores = yield* disk
   const life = new Life(Infinity)
   const runs = yield* start(stores, life)
-  const sessionId = yield* runs.createSession({ sessionId: "s" })
+  const sessionId = yield* runs.sessions.create({ sessionId: "s" })
   const { runId } = yield* runs.start({ sessionId, prompt: "Go" })
   const first = yield* Effect.forkDetach(
     attend(

@@ -81,7 +81,7 @@ describe("a run that survives its process", () => {
           const runId = yield* Effect.scoped(
             Effect.gen(function* () {
               const { host: first, runs } = yield* host
-              yield* runs.createSession({ sessionId: "s" })
+              yield* runs.sessions.create({ sessionId: "s" })
               const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go" })
               const adopted = yield* Effect.forkChild(first.adopt({ runId, sessionId: "s" }))
               const leave = Effect.suspend(() =>
@@ -133,7 +133,7 @@ describe("a run that survives its process", () => {
       const ids: Array<string> = []
       const work = Effect.gen(function* () {
         const runs = yield* Runs.Runs
-        yield* runs.createSession({ sessionId: "s" })
+        yield* runs.sessions.create({ sessionId: "s" })
         for (const prompt of ["one", "two", "three"]) {
           const { runId } = yield* runs.start({ sessionId: "s", prompt, when: "queue" })
           ids.push(runId)
@@ -194,7 +194,7 @@ describe("a run that survives its process", () => {
     Effect.gen(function* () {
       const world = new World()
       const { host, runs } = yield* hostOf(world, yield* disk, () => true)
-      yield* runs.createSession({ sessionId: "s" })
+      yield* runs.sessions.create({ sessionId: "s" })
       const first = yield* runs.start({ sessionId: "s", prompt: "Go" })
       const second = yield* runs.start({ sessionId: "s", prompt: "Go on", when: "queue" })
       assert.deepStrictEqual([first.status, second.status], ["queued", "queued"])

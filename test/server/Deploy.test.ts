@@ -128,7 +128,7 @@ describe("a process that is about to end", () => {
       const make = layer([call("remove"), done], setup, places)
       const old = Context.get(yield* Layer.buildWithScope(make, scope), Runs.Runs)
       const other = Context.get(yield* Layer.build(layer([done], setup, places)), Runs.Runs)
-      const sessionId = yield* old.createSession({ sessionId: "s" })
+      const sessionId = yield* old.sessions.create({ sessionId: "s" })
       const { runId } = yield* old.start({ sessionId, prompt: "Go" })
       yield* until(old, runId, "ApprovalRequested")
       const seen = yield* other.get(runId)

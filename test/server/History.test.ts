@@ -53,7 +53,7 @@ describe("the runs of a session that have ended", () => {
         yield* eventsOf(runId)
         const listed = yield* Effect.forkChild(runs.list(sessionId))
         yield* Deferred.await(reading)
-        yield* runs.deleteRun(runId)
+        yield* runs.remove(runId)
         yield* Deferred.succeed(opened, undefined)
         assert.deepStrictEqual(yield* Fiber.join(listed), [])
         assert.deepStrictEqual(yield* runs.list(sessionId), [])
@@ -103,7 +103,7 @@ describe("the runs of a session that have ended", () => {
         yield* eventsOf(runId)
         const { approvalId = "", argumentsHash = "" } = (yield* runs.get(runId)).pending.approvals[0] ?? {}
         const next = yield* runs.approve(runId, approvalId, { decision: "approve", argumentsHash })
-        yield* runs.deleteRun(first.runId)
+        yield* runs.remove(first.runId)
         assert.strictEqual((yield* runs.get(runId)).resumedBy, next.runId)
         yield* Deferred.succeed(gate, undefined)
         yield* eventsOf(next.runId)

@@ -43,7 +43,7 @@ const made = Effect.gen(function* () {
     LiveRuns.make({ flush: 0, adopts: true, places: placesOf(() => room.isFull) }),
     context
   )
-  const sessionId = yield* runs.createSession({ sessionId: "s" })
+  const sessionId = yield* runs.sessions.create({ sessionId: "s" })
   return { gate, host, logs, room, runs, sessionId }
 })
 
@@ -69,8 +69,8 @@ describe("a process without room for another run", () => {
       room.isFull = true
       const { runId } = yield* runs.start({ sessionId, prompt: "one" })
       const goesOn = { _tag: "RunGoesOn", runId } as const
-      assert.deepInclude(yield* Effect.flip(runs.deleteSession(sessionId)), goesOn)
-      assert.deepInclude(yield* Effect.flip(runs.updateSession(sessionId, { model: "other" })), goesOn)
+      assert.deepInclude(yield* Effect.flip(runs.sessions.remove(sessionId)), goesOn)
+      assert.deepInclude(yield* Effect.flip(runs.sessions.update(sessionId, { model: "other" })), goesOn)
       room.isFull = false
       const over = yield* Effect.forkChild(host.adopt({ runId, sessionId }))
       yield* Stream.runDrain(
@@ -88,8 +88,8 @@ describe("a process that is asked for sessions", () => {
       const { gate, host, runs, sessionId } = yield* made
       const none = { sessionId: "none", prompt: "hi" }
       assert.strictEqual((yield* Effect.flip(runs.start(none))).status, 404)
-      assert.strictEqual((yield* Effect.flip(runs.updateSession("none", { name: "x" }))).status, 404)
-      assert.strictEqual((yield* Effect.flip(runs.deleteSession("none"))).status, 404)
+      assert.strictEqual((yield* Effect.flip(runs.sessions.update("none", { name: "x" }))).status, 404)
+      assert.strictEqual((yield* Effect.flip(runs.sessions.remove("none"))).status, 404)
       // A new session stays open for a moment.
       assert.strictEqual(host.conversations.size, 1)
       yield* TestClock.adjust("3 seconds")
@@ -101,7 +101,7 @@ describe("a process that is asked for sessions", () => {
       yield* TestClock.adjust("61 seconds")
       assert.strictEqual(host.conversations.size, 0)
       yield* Stream.runDrain(yield* runs.events((yield* runs.start({ sessionId, prompt: "two" })).runId, 0))
-      yield* runs.deleteSession(sessionId)
+      yield* runs.sessions.remove(sessionId)
       assert.strictEqual(host.conversations.size, 0)
     }).pipe(Effect.scoped)
   )

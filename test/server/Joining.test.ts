@@ -37,7 +37,7 @@ const process = Effect.fnUntraced(function* (
     const context = yield* Layer.buildWithScope(processOf(new World(agents(gate)), disk, life), scope)
     const runs = yield* Effect.provide(Runs.Runs, context)
     if ((yield* Effect.result(runs.list("s")))._tag === "Failure")
-      yield* runs.createSession({ sessionId: "s" })
+      yield* runs.sessions.create({ sessionId: "s" })
     const idempotency = { key: "run", body: null }
     const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go", idempotency })
     const invoked = Stream.takeUntil(
@@ -111,7 +111,7 @@ describe("a message with a key that joins a run", () => {
       const life = new Life(Infinity)
       const context = yield* Layer.build(processOf(new World(agents(gate)), { ...disk, sessions }, life))
       const runs = yield* Effect.provide(Runs.Runs, context)
-      yield* runs.createSession({ sessionId: "s" })
+      yield* runs.sessions.create({ sessionId: "s" })
       const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go" })
       const invoked = ({ event }: Runs.Positioned) => event._tag === "ToolExecutionStart"
       yield* Stream.runDrain(Stream.takeUntil(yield* runs.events(runId, 0), invoked))

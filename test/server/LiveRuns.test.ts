@@ -47,7 +47,7 @@ describe("LiveRuns", () => {
         const queued = yield* runs.start({ sessionId, prompt: "later", when: "queue" })
         const draining = yield* Effect.forkChild(runs.drain("10 seconds"), { startImmediately: true })
         yield* Effect.yieldNow
-        assert.strictEqual((yield* Effect.flip(runs.ready))._tag, "Draining")
+        assert.strictEqual((yield* Effect.flip(runs.health))._tag, "Draining")
         assert.strictEqual((yield* Effect.flip(runs.start({ sessionId, prompt: "no" })))._tag, "Draining")
         yield* TestClock.adjust("9 seconds")
         assert.isUndefined(draining.pollUnsafe())

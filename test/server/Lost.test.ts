@@ -82,7 +82,7 @@ const made = Effect.fnUntraced(function* (disk: Disk, reason: Session.SessionRea
 })
 
 const started = Effect.fnUntraced(function* (runs: Runs.Service) {
-  yield* runs.createSession({ sessionId: "s" })
+  yield* runs.sessions.create({ sessionId: "s" })
   const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go" })
   yield* Stream.runDrain(
     Stream.takeUntil(yield* runs.events(runId, 0), ({ event }) => event._tag === "ToolInvoked")
@@ -118,7 +118,7 @@ describe("a run whose store refuses a write", () => {
         if (places.includes("log")) {
           const next = yield* Effect.flip(runs.start({ sessionId: "s", prompt: "And now?" }))
           assert.strictEqual(next._tag, "StorageUnavailable")
-          assert.strictEqual((yield* Effect.flip(runs.deleteRun(runId)))._tag, "RunGoesOn")
+          assert.strictEqual((yield* Effect.flip(runs.remove(runId)))._tag, "RunGoesOn")
         }
         state.full = []
         const { runId: next } = yield* runs.start({ sessionId: "s", prompt: "And now?" })

@@ -173,7 +173,7 @@ describe("requests to a run", () => {
           yield* Effect.repeat(runs.get(first.runId), {
             until: ({ pending }) => pending.approvals.length > 0
           })
-          yield* runs.createSession({ sessionId: "other" })
+          yield* runs.sessions.create({ sessionId: "other" })
           yield* eventsOf((yield* runs.start({ sessionId: "other", prompt: "Go" })).runId)
           assert.deepStrictEqual(yield* waits, [first.runId])
           const [{ approvalId, argumentsHash } = { approvalId: "", argumentsHash: "" }] = (yield* runs.get(
@@ -273,7 +273,7 @@ describe("requests to a run", () => {
         yield* Deferred.await(ending)
         assert.strictEqual((yield* runs.get(first.runId)).status, "completed")
         const next = yield* Effect.forkChild(
-          Effect.all([runs.deleteRun(first.runId), runs.start({ sessionId, prompt: "two" })], {
+          Effect.all([runs.remove(first.runId), runs.start({ sessionId, prompt: "two" })], {
             concurrency: 2
           }),
           { startImmediately: true }

@@ -109,13 +109,13 @@ describe("the health of a server", () => {
       })
       yield* Effect.gen(function* () {
         const runs = yield* Runs.Runs
-        yield* runs.ready
+        yield* runs.health
         store.addKey = Effect.fail(new RunLogStore.RunLogError({ detail: "the disk is full" }))
-        const full = yield* Effect.flip(runs.ready)
+        const full = yield* Effect.flip(runs.health)
         assert.include(full._tag === "StorageUnavailable" ? full.detail : "", "the disk is full")
         store.addKey = Effect.never
         for (let asked = 0; asked < 2; asked++) {
-          const hung = yield* Effect.forkChild(Effect.flip(runs.ready), { startImmediately: true })
+          const hung = yield* Effect.forkChild(Effect.flip(runs.health), { startImmediately: true })
           yield* TestClock.adjust("2 seconds")
           assert.isDefined(hung.pollUnsafe())
         }

@@ -32,7 +32,7 @@ const asking = Tool.make({
 const answerOf = (agents: Layer.Layer<Agents.Agents>) =>
   Effect.gen(function* () {
     const runs = yield* Runs.Runs
-    yield* runs.createSession({ sessionId: "s" })
+    yield* runs.sessions.create({ sessionId: "s" })
     const { runId } = yield* runs
       .start({ sessionId: "s", prompt: "who?" })
       .pipe(Effect.provideService(Tenant, "the request's"))

@@ -39,7 +39,7 @@ const process = Effect.fnUntraced(function* <A>(
     const context = yield* Layer.buildWithScope(processOf(new World(agents), disk, life), scope)
     const runs = yield* Effect.provide(Runs.Runs, context)
     if ((yield* Effect.result(runs.list("s")))._tag === "Failure")
-      yield* runs.createSession({ sessionId: "s" })
+      yield* runs.sessions.create({ sessionId: "s" })
     const { runId } = yield* runs.start({
       sessionId: "s",
       prompt: "Go",

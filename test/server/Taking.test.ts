@@ -17,7 +17,7 @@ const left = Effect.fnUntraced(function* (disk: Disk) {
   )
   const layer = LiveRuns.layer({ flush: 0 }).pipe(Layer.provide([agents, storesOf(disk, life)]))
   const runs = yield* Effect.provide(Runs.Runs, yield* Layer.buildWithScope(layer, yield* Scope.make()))
-  const sessionId = yield* runs.createSession({ sessionId: "s" })
+  const sessionId = yield* runs.sessions.create({ sessionId: "s" })
   const { runId } = yield* runs.start({ sessionId, prompt: "one" })
   yield* runs.start({ sessionId, prompt: "two", when: "queue" })
   yield* life.end

@@ -101,7 +101,7 @@ const cut = Effect.fnUntraced(function* (setup: Setup) {
   const world = new World(yield* disk)
   const runId = yield* process(world, setup, (runs, begun) =>
     Effect.gen(function* () {
-      const sessionId = yield* runs.createSession({ sessionId: "s" })
+      const sessionId = yield* runs.sessions.create({ sessionId: "s" })
       const { runId } = yield* runs.start({ sessionId, prompt: "Go" })
       const events = yield* runs.events(runId, 0)
       yield* Stream.runDrain(

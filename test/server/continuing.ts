@@ -24,7 +24,7 @@ export const live = Effect.fnUntraced(function* (
     const context = yield* Layer.buildWithScope(processOf(world, disk, life, limits), scope)
     const runs = yield* Effect.provide(Runs.Runs, context)
     const known = yield* Effect.result(runs.list("s"))
-    if (known._tag === "Failure") yield* runs.createSession({ sessionId: "s" })
+    if (known._tag === "Failure") yield* runs.sessions.create({ sessionId: "s" })
     const idempotency = { key: "k", body: {} }
     const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go", idempotency })
     yield* drive(runs, runId, seen, sent)

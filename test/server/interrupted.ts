@@ -71,7 +71,7 @@ export const begun = (disk: Disk) =>
     {},
     (runs, _ran, begun) =>
       Effect.gen(function* () {
-        const sessionId = yield* runs.createSession({ sessionId: "s" })
+        const sessionId = yield* runs.sessions.create({ sessionId: "s" })
         const idempotency = { key: "k", body: { prompt: "Go" } }
         const { runId } = yield* runs.start({ sessionId, prompt: "Go", idempotency })
         const events = yield* runs.events(runId, 0)

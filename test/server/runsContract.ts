@@ -26,7 +26,7 @@ export const gated = Effect.gen(function* () {
   return { gate, script, setup: { tools: [waiting("wait", Deferred.await(gate))] } }
 })
 
-export const session = Effect.flatMap(Runs.Runs, (runs) => runs.createSession({ sessionId: "s" }))
+export const session = Effect.flatMap(Runs.Runs, (runs) => runs.sessions.create({ sessionId: "s" }))
 
 /** Tests runs, with the time of the test or that of the world. */
 export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
@@ -62,7 +62,7 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         })
         assert.deepStrictEqual(yield* listed({}), [[], undefined])
         const of = Effect.fnUntraced(function* (sessionId: string, when?: "queue") {
-          yield* Effect.ignore(runs.createSession({ sessionId }))
+          yield* Effect.ignore(runs.sessions.create({ sessionId }))
           return (yield* runs.start({ sessionId, prompt: "hi", ...(when && { when }) })).runId
         })
         const running = yield* of("a")
@@ -95,19 +95,19 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         const runs = yield* Runs.Runs
         const sessionId = yield* session
         const { runId } = yield* runs.start({ sessionId, prompt: "one" })
-        assert.deepInclude(yield* Effect.flip(runs.deleteRun(runId)), { _tag: "RunGoesOn", runId })
+        assert.deepInclude(yield* Effect.flip(runs.remove(runId)), { _tag: "RunGoesOn", runId })
         yield* Deferred.succeed(gate, undefined)
         yield* eventsOf(runId)
         assert.lengthOf(yield* runs.list(sessionId), 1)
-        yield* runs.deleteRun(runId)
-        for (const gone of [runs.deleteRun(runId), runs.get(runId), runs.watch(runId, 0)]) {
+        yield* runs.remove(runId)
+        for (const gone of [runs.remove(runId), runs.get(runId), runs.watch(runId, 0)]) {
           assert.deepInclude(yield* Effect.flip<unknown, unknown, never>(gone), {
             _tag: "RunNotFound",
             runId
           })
         }
         assert.deepStrictEqual(yield* runs.list(sessionId), [])
-        assert.isAbove((yield* runs.readSession(sessionId)).entries.length, 0)
+        assert.isAbove((yield* runs.sessions.get(sessionId)).entries.length, 0)
       }).pipe(Effect.provide(make(script, setup)))
     }))
 
@@ -130,7 +130,7 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         assert.strictEqual((yield* runs.get(queued.runId)).status, "queued")
         const steer = yield* Effect.flip(runs.steer(queued.runId, "no"))
         assert.strictEqual(steer._tag, "RunNotReady")
-        const gone = yield* Effect.flip(runs.deleteSession(sessionId))
+        const gone = yield* Effect.flip(runs.sessions.remove(sessionId))
         assert.deepInclude(gone, { _tag: "RunGoesOn", runId })
         yield* Deferred.succeed(gate, undefined)
         const first = yield* eventsOf(runId)
@@ -182,7 +182,7 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         const prompted = Effect.fnUntraced(function* (prompt: Message.Input, replaces?: string) {
           const { runId } = yield* runs.start({ sessionId, prompt, ...(replaces && { replaces }) })
           yield* eventsOf(runId)
-          return (yield* runs.readSession(sessionId)).view["messages"]
+          return (yield* runs.sessions.get(sessionId)).view["messages"]
         })
         const second = Message.user("u2")
         yield* prompted("u1")
@@ -195,7 +195,7 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         })
         yield* Deferred.succeed(gate, undefined)
         yield* eventsOf(runId)
-        const { entries, view } = yield* runs.readSession(sessionId)
+        const { entries, view } = yield* runs.sessions.get(sessionId)
         assert.deepStrictEqual(texts(view["messages"]), ["u1", "a1", "u3", "waited", "done"])
         assert.include(texts(entries) ?? [], "a2")
         const gone = yield* Effect.flip(runs.start(asked))
@@ -208,7 +208,7 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         )
         const wrong = { ...asked, replaces: messages[0].id, options: { toolConcurrency: -1 } }
         assert.strictEqual((yield* Effect.flip(runs.start(wrong)))._tag, "InvalidRequest")
-        assert.deepStrictEqual((yield* runs.readSession(sessionId)).view["messages"], messages)
+        assert.deepStrictEqual((yield* runs.sessions.get(sessionId)).view["messages"], messages)
         const first = { ...Message.user("new"), id: messages[0].id }
         assert.deepStrictEqual(texts(yield* prompted(first, first.id)), ["new", "done"])
         assert.deepStrictEqual(texts(yield* prompted(first, first.id)), ["new", "done"])
@@ -222,19 +222,19 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         const runs = yield* Runs.Runs
         const sessionId = yield* session
         const { runId } = yield* runs.start({ sessionId, prompt: "one" })
-        yield* runs.updateSession(sessionId, { name: "Trip" })
-        const refused = yield* Effect.flip(runs.updateSession(sessionId, { name: "No", model: "other" }))
+        yield* runs.sessions.update(sessionId, { name: "Trip" })
+        const refused = yield* Effect.flip(runs.sessions.update(sessionId, { name: "No", model: "other" }))
         assert.deepInclude(refused, { _tag: "RunGoesOn", runId })
         yield* Deferred.succeed(gate, undefined)
         yield* eventsOf(runId)
-        yield* runs.updateSession(sessionId, { model: "other" })
-        const { session: shown, view } = yield* runs.readSession(sessionId)
+        yield* runs.sessions.update(sessionId, { model: "other" })
+        const { session: shown, view } = yield* runs.sessions.get(sessionId)
         assert.deepStrictEqual([shown.title, view["options"]], ["Trip", { model: "other" }])
         const next = yield* runs.start({ sessionId, prompt: "two" })
         assert.deepInclude((yield* eventsOf(next.runId))[0]?.event, { _tag: "RunStart", model: "other" })
-        yield* runs.updateSession(sessionId, { name: "" })
-        assert.strictEqual((yield* runs.readSession(sessionId)).session.title, "one")
-        const unknown = yield* Effect.flip(runs.updateSession("none", { name: "x" }))
+        yield* runs.sessions.update(sessionId, { name: "" })
+        assert.strictEqual((yield* runs.sessions.get(sessionId)).session.title, "one")
+        const unknown = yield* Effect.flip(runs.sessions.update("none", { name: "x" }))
         assert.strictEqual(unknown._tag, "SessionNotFound")
       }).pipe(Effect.provide(make(script, setup)))
     }))
@@ -331,7 +331,7 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
           assert.deepStrictEqual(yield* give({ declined: true }), declined)
           const late = yield* Effect.flip(give({ answer: "x" }))
           assert.include(late._tag === "AnswerConflict" ? late.detail : "", "declined")
-          const { view } = yield* runs.readSession(sessionId)
+          const { view } = yield* runs.sessions.get(sessionId)
           assert.include(JSON.stringify(view["messages"]), "Tool execution was rejected: no idea")
         }).pipe(
           Effect.provide(

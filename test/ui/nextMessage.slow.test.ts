@@ -16,7 +16,7 @@ const inTurn = (...turns: Array<ScriptedProvider.Turn>) => turns.map(() => () =>
 
 /** The roles and texts of the conversation as the session has it. */
 const kept = (runs: Host.Service, id: string) =>
-  Effect.map(runs.readSession(id), ({ view }) =>
+  Effect.map(runs.sessions.get(id), ({ view }) =>
     (view["messages"] as ReadonlyArray<Message.Message>).map((message) =>
       message.role === "custom" ? "custom" : `${message.role} ${Message.textOf(message)}`
     )

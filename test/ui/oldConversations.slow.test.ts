@@ -74,7 +74,7 @@ describe("GET /ui/chat/{chatId}", () => {
         (yield* stored(url, "chat-1")).map((message) => Chats.partsOf(message, "text")[0]?.text),
         ["other", "Done."]
       )
-      const { view } = yield* runs.readSession("chat-1")
+      const { view } = yield* runs.sessions.get("chat-1")
       assert.deepStrictEqual<unknown>(Chats.plain(AiSdkUi.messagesOf(chat.messages)), view["messages"])
     }).pipe(Effect.scoped)
   )
@@ -125,7 +125,7 @@ describe("POST /ag-ui of a client that lacks messages", () => {
         await fresh.runAgent({ runId: "r3", resume })
       })
       const rebuilt = Effect.gen(function* () {
-        const { view } = yield* runs.readSession("thread-1")
+        const { view } = yield* runs.sessions.get("thread-1")
         return view["messages"]
       })
       assert.deepStrictEqual<unknown>(Chats.plain(AgUi.messagesOf(fresh.messages)), yield* rebuilt)

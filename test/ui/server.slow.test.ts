@@ -163,7 +163,7 @@ describe("POST /ui/chat", () => {
         isDown ? Promise.reject(new TypeError("network error")) : fetch(input, init)
       )
       const shown = () => chat.messages.map((message) => Chats.partsOf(message, "text")[0]?.text)
-      const kept = Effect.map(runs.readSession("chat-1"), ({ view }) => view["messages"])
+      const kept = Effect.map(runs.sessions.get("chat-1"), ({ view }) => view["messages"])
       const rebuilt = Effect.gen(function* () {
         assert.isUndefined(chat.error)
         assert.deepStrictEqual<unknown>(Chats.plain(AiSdkUi.messagesOf(chat.messages)), yield* kept)
@@ -407,7 +407,7 @@ describe("POST /ag-ui", () => {
       const agent = agentOf(url)
       const run = (runId: string) => Effect.promise(() => agent.runAgent({ runId }))
       const rebuilt = Effect.gen(function* () {
-        const { view } = yield* runs.readSession("thread-1")
+        const { view } = yield* runs.sessions.get("thread-1")
         assert.deepStrictEqual<unknown>(Chats.plain(AgUi.messagesOf(agent.messages)), view["messages"])
         return agent.messages.map(({ content }) => content)
       })

@@ -69,7 +69,7 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
       break
     }
     case "show": {
-      const run = yield* client.getRun(line.run)
+      const run = yield* client.runs.get(line.run)
       if (line.json) yield* out(Inert.json(yield* encode(run)))
       else {
         const answer = isOver(run) ? yield* answerOf(client, line.run) : ""
@@ -80,13 +80,13 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
     case "watch":
       return yield* watch(client, line)
     case "cancel":
-      yield* client.cancelRun(line.run, reason)
+      yield* client.runs.cancel(line.run, reason)
       break
     case "resume":
-      yield* client.resumeRun(line.run, reason)
+      yield* client.runs.resume(line.run, reason)
       break
     case "rm":
-      yield* client.deleteRun(line.run)
+      yield* client.runs.remove(line.run)
   }
   return ExitCode.answered
 })
@@ -105,7 +105,7 @@ const named = Effect.fnUntraced(function* (client: AgentClient.Service, line: Ru
 })
 
 const sessionOf = Effect.fnUntraced(function* (client: AgentClient.Service, text: string) {
-  const { items } = yield* client.listSessions({ limit: 999, query: text })
+  const { items } = yield* client.sessions.list({ limit: 999, query: text })
   const found = items.flatMap(({ sessionId, title }) =>
     SessionChoice.isSession(sessionId, text) ? [{ id: sessionId, title }] : []
   )
@@ -123,7 +123,7 @@ const runsOf = (
   Option.match(session, {
     onSome: (sessionId) => {
       const all = Option.match(status, {
-        onNone: () => client.listRuns(sessionId),
+        onNone: () => client.runs.list(sessionId),
         onSome: (status) => Effect.map(newest(client, { status }, maxSearched), (runs) => runs.toReversed())
       })
       return Effect.map(all, (runs) => runs.filter((run) => run.sessionId === sessionId).slice(-limit))
@@ -136,9 +136,9 @@ const newest = (
   client: AgentClient.Service,
   wanted: AgentClient.RunPage,
   limit: number
-): ReturnType<AgentClient.Service["listRuns"]> =>
+): ReturnType<AgentClient.Runs["list"]> =>
   Effect.flatMap(
-    client.listAllRuns({ ...wanted, limit: Math.min(limit, 999) }),
+    client.runs.listAll({ ...wanted, limit: Math.min(limit, 999) }),
     ({ items, nextCursor: cursor }) =>
       cursor === undefined || items.length >= limit
         ? Effect.succeed(items)
@@ -185,7 +185,7 @@ const isOver = ({ status }: Payload.Run): boolean =>
 /** The last words of the model in a run that is over. */
 const answerOf = (client: AgentClient.Service, runId: string) =>
   Stream.runFold(
-    client.watch(runId),
+    client.runs.events(runId),
     () => "",
     (answer, { event }) =>
       event._tag === "MessageEnd" && event.path === undefined && event.message.role === "assistant"
@@ -209,7 +209,7 @@ const watch = Effect.fnUntraced(function* (
   const screen = yield* Screen
   const { show } = TextOutput.make(screen)
   let outcome = Outcome.initial
-  yield* Stream.runForEach(client.watch(run, after), ({ event, position }) => {
+  yield* Stream.runForEach(client.runs.events(run, after), ({ event, position }) => {
     outcome = Outcome.fold(outcome, event)
     const path = answeredAt(run, event)
     if (!json)

@@ -65,7 +65,7 @@ const decodeMessages = Schema.decodeUnknownEffect(Schema.toCodecJson(Schema.Arra
 const refresh = Effect.fnUntraced(function* (opened: Opened) {
   const { following, link, sessionId } = opened
   const runs = yield* list(opened)
-  const { view } = yield* LinkOf.repeated(link, link.api.sessions.read({ params: { sessionId } }))
+  const { view } = yield* LinkOf.repeated(link, link.api.sessions.get({ params: { sessionId } }))
   const messages = yield* Effect.mapError(
     decodeMessages(view["messages"]),
     ({ message }) => new UnexpectedResponse({ detail: message })
@@ -94,7 +94,7 @@ const continued = (opened: Opened): RemoteAgent["continue"] =>
 
 const requests = (opened: Opened): Pick<RemoteAgent, "requests" | "answer"> => {
   const { link } = opened
-  const { approve, answer: answerQuestion } = link.api.control
+  const { approve, answer: answerQuestion } = link.api.runs
   const open = Effect.map(list(opened), (runs) => ({
     approvals: runs.flatMap(({ pending }) => pending.approvals),
     questions: runs.flatMap(({ pending }) => pending.questions)
@@ -150,7 +150,7 @@ type Control = Pick<RemoteAgent, "steer" | "followUp" | "pause" | "resume" | "ca
 /** The functions that reach the run of the session. */
 const control = (opened: Opened): Control => {
   const { link } = opened
-  const { pause, cancel } = link.api.control
+  const { pause, cancel } = link.api.runs
   const ask = (request: typeof pause | typeof cancel, reason: string | undefined) =>
     toRun(
       opened,
@@ -172,7 +172,7 @@ const because = (reason: string | undefined) => (reason === undefined ? {} : { r
 
 const messages = (opened: Opened): Pick<Control, "steer" | "followUp"> => {
   const { link, sessionId } = opened
-  const { steer, followUp } = link.api.control
+  const { steer, followUp } = link.api.runs
   const noRun = Effect.suspend(() => Effect.fail(new NoRun({ sessionId })))
   const send = (request: typeof steer | typeof followUp, payload: Payload.Steer) =>
     toRun(
@@ -188,7 +188,7 @@ const messages = (opened: Opened): Pick<Control, "steer" | "followUp"> => {
 
 const resume = (opened: Opened, reason: string | undefined) => {
   const notPaused = Effect.suspend(() => Effect.fail(new NotPaused()))
-  const { resume } = opened.link.api.control
+  const { resume } = opened.link.api.runs
   return Effect.catchTag(
     toRun(
       opened,
@@ -247,7 +247,7 @@ const begin = Effect.fnUntraced(function* (
 const cancel = ({ link }: Opened, runId: string, reason?: string) => {
   const payload = reason === undefined ? {} : { reason }
   const request = LinkOf.once((once) =>
-    LinkOf.repeated(link, link.api.control.cancel({ params: { runId }, payload, ...once }))
+    LinkOf.repeated(link, link.api.runs.cancel({ params: { runId }, payload, ...once }))
   )
   return Effect.catchTags(request, {
     RunOver: () => Effect.void,
@@ -328,7 +328,7 @@ const stream = (
       )
       opened.following.follow(runId, options.replaces)
       const record = new RunRecord(runId)
-      const events = Stream.map(RunEvents.watch(opened.link, runId), ({ event }) => {
+      const events = Stream.map(RunEvents.events(opened.link, runId), ({ event }) => {
         record.add(event)
         return event
       })

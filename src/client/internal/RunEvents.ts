@@ -17,6 +17,7 @@ import { RunFailed, type RunResult } from "../../Run.ts"
 import * as RunReport from "../../RunReport.ts"
 import { Api } from "../../api/Api.ts"
 import type * as Problem from "../../api/Problem.ts"
+import type { Positioned } from "../../runs/Runs.ts"
 import { type EventError, FailureReason } from "../../internal/failureReason.ts"
 import {
   type Refused,
@@ -26,19 +27,6 @@ import {
   type RunError
 } from "../ClientError.ts"
 import * as Link from "./Link.ts"
-
-/**
- * An event and its position in the log of its run.
- *
- * @category models
- * @since 0.2.0
- */
-export interface Watched {
-  /** The position, from 1. */
-  readonly position: number
-  /** The event. */
-  readonly event: AgentEvent
-}
 
 type Failure = Refused | Problem.RunNotFound
 
@@ -50,7 +38,7 @@ const decodeData = Schema.decodeUnknownResult(Data)
 const isKnown = (tag: string): boolean => Object.hasOwn(AgentEvent.cases, tag)
 
 /** The event of a frame; `undefined` for one of a later version, or one that came before. */
-const read = (frame: Sse.Event, last: number): Result.Result<Watched | undefined, UnexpectedResponse> => {
+const read = (frame: Sse.Event, last: number): Result.Result<Positioned | undefined, UnexpectedResponse> => {
   const position = Number(frame.id)
   if (!isKnown(frame.event) || !(position > last)) return Result.succeed(undefined)
   return Result.mapBoth(decodeData(frame.data), {
@@ -81,7 +69,7 @@ const framesOf = ({ silence }: Link.Link, response: HttpClientResponse) =>
   )
 
 /** Reads the events of a run behind the position `after`, until the run is over. */
-export const watch = (link: Link.Link, runId: string, after = 0): Stream.Stream<Watched, Failure> =>
+export const events = (link: Link.Link, runId: string, after = 0): Stream.Stream<Positioned, Failure> =>
   Stream.suspend(() => {
     let last = after
     let isOver = false
@@ -93,7 +81,7 @@ export const watch = (link: Link.Link, runId: string, after = 0): Stream.Stream<
         responseMode: "response-only"
       })
     ).pipe(Link.called, Effect.timeoutOrElse({ duration: link.silence, orElse: () => Effect.fail(silent) }))
-    const events = (response: HttpClientResponse): Stream.Stream<Sse.Event, Failure> => {
+    const frames = (response: HttpClientResponse): Stream.Stream<Sse.Event, Failure> => {
       if (response.status === 200) return framesOf(link, response)
       if (response.status === 204) {
         isOver = true
@@ -101,7 +89,7 @@ export const watch = (link: Link.Link, runId: string, after = 0): Stream.Stream<
       }
       return Stream.fromEffect(Effect.andThen(Link.called(refusal(response)), unexpected(response)))
     }
-    const once = Stream.unwrap(Effect.map(request, events)).pipe(
+    const once = Stream.unwrap(Effect.map(request, frames)).pipe(
       Stream.mapEffect((frame) => Effect.fromResult(read(frame, last))),
       Stream.filter((watched) => watched !== undefined),
       Stream.tap(({ event, position }) =>

@@ -85,7 +85,7 @@ export class Following {
       if (replaces !== undefined) this.view.before(replaces)
       const record = new RunRecord(runId)
       this.current = runId
-      const read = Stream.runForEach(RunEvents.watch(this.link, runId), ({ event }) =>
+      const read = Stream.runForEach(RunEvents.events(this.link, runId), ({ event }) =>
         Effect.sync(() => {
           if (event._tag === "ApprovalRequested") this.requests.set(event.approvalId, runId)
           if (event._tag === "QuestionAsked") this.requests.set(event.questionId, runId)

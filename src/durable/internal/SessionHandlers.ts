@@ -176,19 +176,19 @@ class SessionRequests {
 
   create(request: Requests.Sent) {
     return Effect.flatMap(Requests.decode(Requests.Create, request), (options) =>
-      Effect.tap(this.runs.createSession({ ...options, sessionId: this.sessionId }), this.drive)
+      Effect.tap(this.runs.sessions.create({ ...options, sessionId: this.sessionId }), this.drive)
     )
   }
 
   update(request: Requests.Sent) {
     return Effect.flatMap(Requests.decode(Requests.Update, request), (changes) =>
-      this.runs.updateSession(this.sessionId, changes)
+      this.runs.sessions.update(this.sessionId, changes)
     )
   }
 
   fork(request: Requests.Sent) {
     return Effect.flatMap(Requests.decode(Requests.Fork, request), (options) =>
-      this.runs.forkSession(this.sessionId, options)
+      this.runs.sessions.fork(this.sessionId, options)
     )
   }
 
@@ -196,7 +196,7 @@ class SessionRequests {
   remove() {
     return Effect.flatMap(SessionProblem.logging(this.worker.logs.active(this.sessionId)), ([run]) =>
       run === undefined
-        ? this.runs.deleteSession(this.sessionId)
+        ? this.runs.sessions.remove(this.sessionId)
         : Effect.fail(new Problem.RunGoesOn({ runId: run.runId }))
     )
   }

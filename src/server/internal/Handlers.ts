@@ -34,7 +34,7 @@ const server = HttpApiBuilder.group(
   "server",
   Effect.fnUntraced(function* (handlers) {
     const runs = yield* Runs
-    return handlers.handleAll({ health: () => Effect.as(runs.ready, { status: "ok" as const }) })
+    return handlers.handleAll({ health: () => Effect.as(runs.health, { status: "ok" as const }) })
   })
 )
 
@@ -46,16 +46,16 @@ const sessions = HttpApiBuilder.group(
     return handlers.handleAll({
       create: ({ payload }) => Effect.map(created(runs, payload), (sessionId) => ({ sessionId })),
       list: ({ query: { cursor, limit, query } }) =>
-        runs.listSessions({
+        runs.sessions.list({
           ...(cursor === undefined ? {} : { cursor }),
           ...(limit === undefined ? {} : { limit: Number(limit) }),
           ...(query === undefined ? {} : { query })
         }),
-      read: ({ params }) => Effect.map(runs.readSession(params.sessionId), streamed),
-      update: ({ params, payload }) => runs.updateSession(params.sessionId, payload),
-      delete: ({ params }) => runs.deleteSession(params.sessionId),
+      get: ({ params }) => Effect.map(runs.sessions.get(params.sessionId), streamed),
+      update: ({ params, payload }) => runs.sessions.update(params.sessionId, payload),
+      remove: ({ params }) => runs.sessions.remove(params.sessionId),
       fork: ({ params, payload }) =>
-        Effect.map(runs.forkSession(params.sessionId, payload), (sessionId) => ({ sessionId }))
+        Effect.map(runs.sessions.fork(params.sessionId, payload), (sessionId) => ({ sessionId }))
     })
   })
 )
@@ -88,9 +88,9 @@ function* itemsOf(items: ReadonlyArray<unknown>): Generator<string> {
 const created = Effect.fnUntraced(function* (runs: Service, payload: Payload.CreateSession) {
   const { headers } = yield* HttpServerRequest
   const { authorization = "", "idempotency-key": key } = headers
-  if (key === undefined || payload.sessionId !== undefined) return yield* runs.createSession(payload)
+  if (key === undefined || payload.sessionId !== undefined) return yield* runs.sessions.create(payload)
   const sessionId = (yield* Json.hash({ key, authorization, body: yield* body })).slice(0, 32)
-  return yield* Effect.catchTag(runs.createSession({ ...payload, sessionId }), "SessionExists", () =>
+  return yield* Effect.catchTag(runs.sessions.create({ ...payload, sessionId }), "SessionExists", () =>
     Effect.succeed(sessionId)
   )
 })
@@ -121,7 +121,7 @@ const ofRuns = HttpApiBuilder.group(
           ...(status === undefined ? {} : { status })
         }),
       get: ({ params }) => runs.get(params.runId),
-      delete: ({ params }) => runs.deleteRun(params.runId),
+      remove: ({ params }) => runs.remove(params.runId),
       events: ({ headers, params, query: { after, onDisconnect, partials } }) => {
         const position = Number(headers["last-event-id"] ?? after ?? 0)
         const watched = runs.watch(params.runId, position, {
@@ -133,22 +133,7 @@ const ofRuns = HttpApiBuilder.group(
             ? HttpServerResponse.empty({ status: 204 })
             : EventStream.response(EventStream.bytes(pages))
         )
-      }
-    })
-  })
-)
-
-/** The body of the request, which was decoded before. */
-const body = Effect.flatMap(HttpServerRequest, ({ json }) =>
-  Effect.mapError(json, ({ message }) => new Problem.InvalidRequest({ detail: message }))
-)
-
-const control = HttpApiBuilder.group(
-  Api,
-  "control",
-  Effect.fnUntraced(function* (handlers) {
-    const runs = yield* Runs
-    return handlers.handleAll({
+      },
       steer: ({ params, payload }) => runs.steer(params.runId, payload.message, payload),
       followUp: ({ params, payload }) => runs.followUp(params.runId, payload.message),
       pause: ({ params, payload }) => runs.pause(params.runId, payload?.reason),
@@ -158,6 +143,11 @@ const control = HttpApiBuilder.group(
       answer: ({ params, payload }) => runs.answer(params.runId, params.questionId, payload)
     })
   })
+)
+
+/** The body of the request, which was decoded before. */
+const body = Effect.flatMap(HttpServerRequest, ({ json }) =>
+  Effect.mapError(json, ({ message }) => new Problem.InvalidRequest({ detail: message }))
 )
 
 /** The body that an endpoint reads. */
@@ -185,7 +175,7 @@ export const layer = (
   Etag.Generator | FileSystem | HttpPlatform | HttpRouter.HttpRouter | Path | Runs
 > =>
   HttpApiBuilder.layer(Api).pipe(
-    Layer.provide([server, sessions, ofRuns, control]),
+    Layer.provide([server, sessions, ofRuns]),
     Layer.provide([authorization(admission), HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
   )
 

@@ -45,11 +45,14 @@ export const of = (runs: Service, words: Words): Service => {
         runs.events(...of),
         Stream.map(({ event, position }) => ({ position, event: shown(event) }))
       ),
-    readSession: (sessionId) =>
-      Effect.map(runs.readSession(sessionId), (contents) => ({
-        ...contents,
-        view: { ...contents.view, ...messagesOf(contents.view["messages"], words) }
-      }))
+    sessions: {
+      ...runs.sessions,
+      get: (sessionId) =>
+        Effect.map(runs.sessions.get(sessionId), (contents) => ({
+          ...contents,
+          view: { ...contents.view, ...messagesOf(contents.view["messages"], words) }
+        }))
+    }
   }
 }
 
