@@ -265,10 +265,14 @@ export class AgentClient extends Context.Service<AgentClient, Service>()("effect
  * @category constructors
  * @since 0.2.0
  */
-export const make = Effect.fnUntraced(function* (
+export const make = (url: string, options: Options): Effect.Effect<Service, never, HttpClient.HttpClient> =>
+  Effect.map(linkTo(url, options), serviceOf)
+
+/** @internal The connection to a server. */
+export const linkTo = Effect.fnUntraced(function* (
   url: string,
   options: Options
-): Effect.fn.Return<Service, never, HttpClient.HttpClient> {
+): Effect.fn.Return<Link.Link, never, HttpClient.HttpClient> {
   const { propagateTrace = false, reconnect = defaultReconnect, retry = defaultRetry, token } = options
   const authorization = HttpApiMiddleware.layerClient(Authorization, ({ next, request }) =>
     next(HttpClientRequest.bearerToken(request, token))
@@ -278,12 +282,13 @@ export const make = Effect.fnUntraced(function* (
       Effect.provideService(request, HttpClient.TracerPropagationEnabled, propagateTrace)
     )
   const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl: url, transformClient }), authorization)
-  return serviceOf({ api, reconnect, retry, silence: options.silence ?? "45 seconds" })
+  return { api, reconnect, retry, silence: options.silence ?? "45 seconds" }
 })
 
 const because = (reason: string | undefined) => ({ payload: reason === undefined ? {} : { reason } })
 
-const serviceOf = (link: Link.Link): Service => ({
+/** @internal The functions of the service over a connection. */
+export const serviceOf = (link: Link.Link): Service => ({
   health: Effect.asVoid(Link.called(link.api.health({}))),
   open: (sessionId) => OpenSession.open(link, sessionId),
   sessions: sessionsOf(link),

@@ -6,3 +6,4 @@
 export * as AgentClient from "./AgentClient.ts"
 export * as ClientError from "./ClientError.ts"
 export * as RemoteAgent from "./RemoteAgent.ts"
+export * as RemoteRuns from "./RemoteRuns.ts"
