@@ -5,28 +5,26 @@
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { Provider } from "../Provider.ts"
 import { type Reason, Unauthenticated } from "../ProviderError.ts"
 import * as Auth from "./Auth.ts"
 import { bedrockConverse } from "./internal/bedrock/protocol.ts"
 import * as Framing from "./Framing.ts"
 import {
+  address,
   addressParts,
-  configured,
   credentialFailure,
   explained,
   first,
-  redacted,
+  layerConfigOf,
+  layerOf,
+  maker,
   type Retried,
   type ServerOptions
 } from "./internal/vendor.ts"
 import { given } from "./internal/json.ts"
 import type { Timeouts } from "./internal/connection.ts"
 import { vendorAtBedrock } from "./internal/models/rule.ts"
-import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
 
@@ -68,7 +66,7 @@ export interface Options extends ServerOptions {
    *
    * Errors and logs never contain it. A key from `Credentials` wins over it.
    */
-  readonly apiKey?: Redacted.Redacted | string
+  readonly apiKey?: Redacted.Redacted | string | undefined
   /**
    * The address of the server, such as a VPC endpoint or `https://bedrock-runtime-fips.us-east-1.amazonaws.com` (default:
    * `https://bedrock-runtime.{region}.amazonaws.com`).
@@ -119,25 +117,21 @@ export interface Options extends ServerOptions {
  * @since 0.2.0
  * @category constructors
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
-  const { apiKey, credentials, headers, id = "amazon-bedrock", region, timeouts } = options
+export const make = /* @__PURE__ */ maker((options: Options) => {
+  const { credentials, id = "amazon-bedrock", region } = options
   const [base, query] = addressParts(options.baseUrl ?? serverOf(region))
   const route = (model: string, name: string) => `${base}/model/${encodeURIComponent(model)}/${name}${query}`
-  return Transport.make({
+  return {
     protocol: bedrockConverse(id),
     framing: Framing.awsEventStream,
     deployment: {
       url: (model) => route(model, "converse-stream"),
       countingUrl: (model) => route(model.replace(geography, ""), "count-tokens"),
       auth: authOf(region, credentials),
-      apiKey: redacted(apiKey),
-      headers,
       serves: { vendor: vendorAtBedrock }
-    },
-    timeouts,
-    wire: options.wire
-  })
-}
+    }
+  }
+})
 
 /** The geography of an inference profile, such as `us.`: the vendor counts tokens by the id of the model only. */
 const geography = /^[a-z-]+\.(?=[a-z\d]+\.)/
@@ -211,8 +205,7 @@ const noCredentials =
  * @since 0.2.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Options of `layerConfig`: those of `make`, without the key, and those of `Retry`.
@@ -258,23 +251,20 @@ export interface ConfigOptions extends Omit<Partial<Options>, "apiKey">, Retried
  * @since 0.2.0
  * @category layers
  */
-export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
-  Provider,
-  Config.ConfigError,
-  HttpClient.HttpClient
-> => {
+export const layerConfig = /* @__PURE__ */ layerConfigOf(make, (options: ConfigOptions = {}) => {
   const { credentials, region } = options
   const read = Config.all({
     region: region === undefined ? regionOfEnvironment : Config.succeed(region),
     access: credentials === undefined ? access : Config.succeed({ credentials }),
-    address
+    server: address("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
   })
-  return configured(
-    make,
-    Config.map(read, ({ access, address, region }) => ({ ...access, ...address, ...given(options), region })),
-    retry
-  )
-}
+  return Config.map(read, ({ access, region, server }) => ({
+    ...access,
+    ...server,
+    ...given(options),
+    region
+  }))
+})
 
 const regionOfEnvironment = explained(
   ["AWS_REGION", "AWS_DEFAULT_REGION"],
@@ -302,9 +292,4 @@ const access: Config.Config<Access> = explained(
     Config.orElse(() => account)
   ),
   { value: "the key", option: "credentials" }
-)
-
-const address: Config.Config<Pick<Options, "baseUrl">> = Config.map(
-  Config.withDefault(first(["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"]), ""),
-  (baseUrl) => (baseUrl === "" ? {} : { baseUrl })
 )

@@ -5,16 +5,16 @@
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
 import {
+  address,
   addressParts,
-  configured,
   explained,
   isAt,
+  layerConfigOf,
+  layerOf,
+  maker,
   redacted,
   type Retried,
   type ServerOptions,
@@ -25,7 +25,6 @@ import { given } from "./internal/json.ts"
 import type { Timeouts } from "./internal/connection.ts"
 import { among, vendorOf } from "./internal/models/rule.ts"
 import { anthropic } from "./internal/models/anthropic.ts"
-import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
 
@@ -104,26 +103,18 @@ export interface Options extends ServerOptions {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
-  const {
-    apiKey,
-    authToken,
-    baseUrl = "https://api.anthropic.com",
-    headers,
-    id = "anthropic",
-    timeouts
-  } = options
+export const make = /* @__PURE__ */ maker((options: Options) => {
+  const { authToken, baseUrl = "https://api.anthropic.com", headers, id = "anthropic" } = options
   const [base, query] = addressParts(baseUrl)
   const url = `${withoutPath("/v1", withoutPath("/messages", base))}/v1/messages`
   const vendor = options.vendor ?? vendorOf(id, "anthropic")
   const sent = { "anthropic-version": "2023-06-01", ...lowerCased(headers) }
-  return Transport.make({
+  return {
     protocol: anthropicMessages(id, { keepsUnsigned: !isAt("anthropic.com", baseUrl) }),
     deployment: {
       url: () => `${url}${query}`,
       countingUrl: () => `${url}/count_tokens${query}`,
-      auth: authToken === undefined ? auth : Auth.bearer,
-      apiKey: redacted(authToken ?? apiKey),
+      ...(authToken === undefined ? { auth } : { auth: Auth.bearer, apiKey: redacted(authToken) }),
       headers: sent,
       serves: {
         withoutSampling: sent["anthropic-version"] >= "2026-10-21",
@@ -132,11 +123,9 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
         toolSearch: options.toolSearch ?? isAt("api.anthropic.com", baseUrl),
         promptChanges: options.promptChanges ?? isAt("api.anthropic.com", baseUrl)
       }
-    },
-    timeouts,
-    wire: options.wire
-  })
-}
+    }
+  }
+})
 
 /** A header of the application in another spelling would not win over the one here. */
 const lowerCased = (headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> =>
@@ -186,8 +175,7 @@ export interface ConfigOptions extends Omit<Options, "apiKey" | "authToken">, Re
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
@@ -222,21 +210,14 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.1.0
  * @category layers
  */
-export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
-  Provider,
-  Config.ConfigError,
-  HttpClient.HttpClient
-> =>
-  configured(
-    make,
-    Config.map(Config.all({ key, baseUrl, headers }), (read) => ({
-      ...read.key,
-      ...read.baseUrl,
-      ...given(options),
-      headers: { ...read.headers, ...options.headers }
-    })),
-    retry
-  )
+export const layerConfig = /* @__PURE__ */ layerConfigOf(make, (options: ConfigOptions = {}) =>
+  Config.map(Config.all({ key, server, headers }), (read) => ({
+    ...read.key,
+    ...read.server,
+    ...given(options),
+    headers: { ...read.headers, ...options.headers }
+  }))
+)
 
 const headersOf = (lines: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -257,9 +238,6 @@ const key: Config.Config<Key> = explained(
   )
 )
 
-const baseUrl: Config.Config<Pick<Options, "baseUrl">> = Config.NonEmptyString("ANTHROPIC_BASE_URL").pipe(
-  Config.map((url): Pick<Options, "baseUrl"> => ({ baseUrl: url })),
-  Config.orElse(() => Config.succeed({}))
-)
+const server = address("ANTHROPIC_BASE_URL")
 
 const headers = Config.String("ANTHROPIC_CUSTOM_HEADERS").pipe(Config.withDefault(""), Config.map(headersOf))

@@ -6,23 +6,22 @@
 import * as Clock from "effect/Clock"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as SynchronizedRef from "effect/SynchronizedRef"
-import { Provider } from "../Provider.ts"
 import { type Reason, Unauthenticated } from "../ProviderError.ts"
 import * as Auth from "./Auth.ts"
 import {
   addressParts,
-  configured,
   credentialFailure,
-  redacted,
+  explained,
+  keyIn,
+  layerConfigOf,
+  layerOf,
+  maker,
   type Retried,
   type ServerOptions,
   withoutPath
 } from "./internal/vendor.ts"
-import * as Environment from "./internal/vendor.ts"
 import { given } from "./internal/json.ts"
 import { among } from "./internal/models/rule.ts"
 import { openai } from "./internal/models/openai.ts"
@@ -31,7 +30,6 @@ import { common } from "./internal/openAiChat/compat.ts"
 import { openAiChat } from "./internal/openAiChat/protocol.ts"
 import { openAiResponses } from "./internal/openAiResponses/protocol.ts"
 import { presets } from "./presets.ts"
-import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
 
@@ -80,7 +78,7 @@ export interface Options extends ServerOptions {
    *
    * Errors and logs never contain it. A key from `Credentials` wins over it.
    */
-  readonly apiKey?: Redacted.Redacted | string
+  readonly apiKey?: Redacted.Redacted | string | undefined
   /**
    * The source of tokens, to send as `Authorization: Bearer` instead of a key (default: none).
    *
@@ -132,30 +130,24 @@ export interface Options extends ServerOptions {
  * @since 0.2.0
  * @category constructors
  */
-export const make = Effect.fnUntraced(function* (
-  options: Options
-): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
+export const make = /* @__PURE__ */ maker((options: Options) => {
   const { api = "responses", credential, id = "azure", scope = usualScope, vendor = "openai" } = options
   const isChat = api === "chat"
   const url = (route: string) => urlOf(options.baseUrl, route)
-  return yield* Transport.make({
+  return {
     protocol: isChat ? openAiChat(id, { ...common, ...presets.openAi.compat }) : openAiResponses(id),
     deployment: {
       url: () => url(isChat ? "chat/completions" : "responses"),
       ...(isChat ? {} : { countingUrl: () => url("responses/input_tokens") }),
-      auth: credential === undefined ? Auth.header("api-key") : yield* entra(credential, scope),
-      apiKey: redacted(options.apiKey),
-      headers: options.headers,
+      auth: credential === undefined ? Auth.header("api-key") : entra(credential, scope),
       serves: {
         vendor,
         rules: vendor === "openai" ? among(openai) : undefined,
         keepsPrompts: true,
         ...(isChat ? { takesSchema: true } : {})
       }
-    },
-    timeouts: options.timeouts,
-    wire: options.wire
-  })
+    }
+  }
 })
 
 const usualScope = "https://cognitiveservices.azure.com/.default"
@@ -169,20 +161,20 @@ const urlOf = (baseUrl: string, route: string): string => {
 // ───────────────────────── Tokens
 
 /** Keeps the token, because some credentials start a program for each. */
-const entra = (credential: TokenCredential, scope: string): Effect.Effect<Auth.Auth> =>
-  Effect.map(SynchronizedRef.make<AccessToken | undefined>(undefined), (held) =>
-    Auth.token((isRefused) =>
-      SynchronizedRef.modifyEffect(
-        held,
-        Effect.fnUntraced(function* (last) {
-          const now = yield* Clock.currentTimeMillis
-          const isValid = last !== undefined && !isRefused && now < last.expiresOnTimestamp - early
-          const token = isValid ? last : yield* requested(credential, scope)
-          return [Redacted.make(token.token), token]
-        })
-      )
+const entra = (credential: TokenCredential, scope: string): Auth.Auth => {
+  const held = SynchronizedRef.makeUnsafe<AccessToken | undefined>(undefined)
+  return Auth.token((isRefused) =>
+    SynchronizedRef.modifyEffect(
+      held,
+      Effect.fnUntraced(function* (last) {
+        const now = yield* Clock.currentTimeMillis
+        const isValid = last !== undefined && !isRefused && now < last.expiresOnTimestamp - early
+        const token = isValid ? last : yield* requested(credential, scope)
+        return [Redacted.make(token.token), token]
+      })
     )
   )
+}
 
 /** The time before the end of a token at which the provider requests the next one, in milliseconds. */
 const early = 5 * 60_000
@@ -225,8 +217,7 @@ const requested = (credential: TokenCredential, scope: string): Effect.Effect<Ac
  * @since 0.2.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Options of `layerConfig`: those of `make` without the key, and those of `Retry`.
@@ -270,30 +261,18 @@ export interface ConfigOptions extends Omit<Partial<Options>, "apiKey">, Retried
  * @since 0.2.0
  * @category layers
  */
-export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
-  Provider,
-  Config.ConfigError,
-  HttpClient.HttpClient
-> => {
+export const layerConfig = /* @__PURE__ */ layerConfigOf(make, (options: ConfigOptions = {}) => {
   const { baseUrl, credential } = options
   const read = Config.all({
     baseUrl: baseUrl === undefined ? endpoint : Config.succeed(baseUrl),
-    access: credential === undefined ? key : Config.succeed({})
+    apiKey: credential === undefined ? key : Config.succeed(undefined)
   })
-  return configured(
-    make,
-    Config.map(read, ({ access, baseUrl }) => ({ ...access, ...given(options), baseUrl })),
-    retry
-  )
-}
+  return Config.map(read, (read) => ({ ...given(options), ...read }))
+})
 
-const key = Config.map(
-  Environment.key("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
-  (apiKey): Pick<Options, "apiKey"> => ({ apiKey })
-)
+const key = keyIn("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
 
-const endpoint = Environment.explained(
-  ["AZURE_OPENAI_ENDPOINT"],
-  Config.NonEmptyString("AZURE_OPENAI_ENDPOINT"),
-  { value: "the address of the resource", option: "a baseUrl" }
-)
+const endpoint = explained(["AZURE_OPENAI_ENDPOINT"], Config.NonEmptyString("AZURE_OPENAI_ENDPOINT"), {
+  value: "the address of the resource",
+  option: "a baseUrl"
+})

@@ -4,20 +4,22 @@
  * @since 0.1.0
  */
 import * as Config from "effect/Config"
-import type * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
-import { addressParts, configured, redacted, type Retried, type ServerOptions } from "./internal/vendor.ts"
-import * as Environment from "./internal/vendor.ts"
+import {
+  address,
+  addressParts,
+  keyIn,
+  layerConfigOf,
+  layerOf,
+  maker,
+  type Retried,
+  type ServerOptions
+} from "./internal/vendor.ts"
 import { given } from "./internal/json.ts"
 import { googleGenerate } from "./internal/gemini/protocol.ts"
 import { among } from "./internal/models/rule.ts"
 import { google } from "./internal/models/google.ts"
 import type { Timeouts } from "./internal/connection.ts"
-import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
 
@@ -73,23 +75,19 @@ export interface Options extends ServerOptions {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+export const make = /* @__PURE__ */ maker((options: Options) => {
   const [base, query] = addressParts(options.baseUrl ?? origin)
   const rest = query === "" ? "" : `&${query.slice(1)}`
-  return Transport.make({
+  return {
     protocol: googleGenerate(id),
     deployment: {
       url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
       countingUrl: (model) => `${versioned(base)}/${pathOf(model)}:countTokens${query}`,
       auth: Auth.header("x-goog-api-key"),
-      apiKey: redacted(options.apiKey),
-      headers: options.headers,
       serves: { vendor: id, rules: among(google) }
-    },
-    timeouts: options.timeouts,
-    wire: options.wire
-  })
-}
+    }
+  }
+})
 
 const id = "google"
 const origin = "https://generativelanguage.googleapis.com"
@@ -130,8 +128,7 @@ export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {}
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
@@ -165,20 +162,13 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.1.0
  * @category layers
  */
-export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
-  Provider,
-  Config.ConfigError,
-  HttpClient.HttpClient
-> =>
-  configured(
-    make,
-    Config.map(Config.all({ apiKey: key, baseUrl: Config.option(address) }), ({ apiKey, baseUrl }) => ({
-      ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
-      ...given(options),
-      apiKey
-    })),
-    retry
-  )
+export const layerConfig = /* @__PURE__ */ layerConfigOf(make, (options: ConfigOptions = {}) =>
+  Config.map(Config.all({ apiKey: key, server }), ({ apiKey, server }) => ({
+    ...server,
+    ...given(options),
+    apiKey
+  }))
+)
 
-const key = Environment.key("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
-const address = Environment.first(["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"])
+const key = keyIn("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
+const server = address("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")

@@ -7,20 +7,16 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
-import type * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
-import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
 import {
   addressParts,
-  configured,
   environmentOf,
   isAt,
-  redacted,
+  layerConfigOf,
+  layerOf,
+  maker,
   type Retried,
   type ServerOptions,
   withoutPath
@@ -28,7 +24,6 @@ import {
 import { keep } from "./internal/members.ts"
 import { openAiResponses } from "./internal/openAiResponses/protocol.ts"
 import type { Timeouts } from "./internal/connection.ts"
-import * as Transport from "./Transport.ts"
 import { among, vendorOf } from "./internal/models/rule.ts"
 import { openai } from "./internal/models/openai.ts"
 import { openAi } from "./internal/openAi.ts"
@@ -95,19 +90,17 @@ export interface Options extends ServerOptions {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+export const make = /* @__PURE__ */ maker((options: Options) => {
   const id = options.id ?? "openai"
   const baseUrl = options.baseUrl ?? openAi.baseUrl
   const url = urlOf(baseUrl, "")
   const vendor = options.vendor ?? vendorOf(id, "openai")
-  return Transport.make({
+  return {
     protocol: openAiResponses(id),
     deployment: {
       url: () => url,
       countingUrl: () => urlOf(baseUrl, "/input_tokens"),
       auth: Auth.bearer,
-      apiKey: redacted(options.apiKey),
-      headers: options.headers,
       serves: {
         vendor,
         rules: vendor === "openai" ? among(openai) : undefined,
@@ -116,11 +109,9 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
         promptChanges: options.promptChanges ?? isAt("api.openai.com", baseUrl)
       },
       otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise
-    },
-    timeouts: options.timeouts,
-    wire: options.wire
-  })
-}
+    }
+  }
+})
 
 const otherwise =
   "If the server supports only Chat Completions, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."
@@ -209,8 +200,7 @@ export const item = (item: Schema.JsonObject, id = "openai"): Message.Assistant 
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
@@ -244,11 +234,11 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.1.0
  * @category layers
  */
-export const layerConfig = ({ preset = openAi, retry, ...options }: ConfigOptions = {}): Layer.Layer<
-  Provider,
-  Config.ConfigError,
-  HttpClient.HttpClient
-> => configured(make, environmentOf(preset, { ...options, id: options.id ?? preset.id }), retry)
+export const layerConfig = /* @__PURE__ */ layerConfigOf(
+  make,
+  ({ preset = openAi, ...options }: ConfigOptions = {}) =>
+    environmentOf(preset, { ...options, id: options.id ?? preset.id })
+)
 
 const urlOf = (baseUrl: string, path: string): string => {
   const [base, query] = addressParts(baseUrl)

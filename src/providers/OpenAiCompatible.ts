@@ -6,16 +6,13 @@
  * @since 0.1.0
  */
 import * as Config from "effect/Config"
-import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
-import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
 import {
   addressParts,
-  configured,
   environmentOf,
-  redacted,
+  layerConfigOf,
+  layerOf,
+  maker,
   type Retried,
   type ServerOptions,
   withoutPath
@@ -23,7 +20,6 @@ import {
 import { type Compat, complete, thinkingOf } from "./internal/openAiChat/compat.ts"
 import { openAiChat } from "./internal/openAiChat/protocol.ts"
 import type { Timeouts } from "./internal/connection.ts"
-import * as Transport from "./Transport.ts"
 import { given } from "./internal/json.ts"
 import { vendorOf } from "./internal/models/rule.ts"
 import { type Preset, presets } from "./presets.ts"
@@ -81,10 +77,7 @@ export interface Options extends ServerOptions {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
-  Effect.suspend(() => makeUnsafe(options))
-
-const makeUnsafe = (options: Options) => {
+export const make = /* @__PURE__ */ maker((options: Options) => {
   const [address, query] = addressParts(options.baseUrl)
   const base = withoutPath("/chat/completions", address)
   const compat = complete(options.compat)
@@ -92,13 +85,11 @@ const makeUnsafe = (options: Options) => {
   const isKnown = vendor !== undefined || Object.values(presets).some(({ id }) => id === options.id)
   const schemas = compat.schemas ?? (isKnown ? "jsonSchema" : "openApi")
   const usesCompat = options.compat?.thinking !== undefined || vendor === undefined
-  return Transport.make({
+  return {
     protocol: openAiChat(options.id, { ...compat, schemas }),
     deployment: {
       url: () => `${base}/chat/completions${query}`,
       auth: Auth.bearer,
-      apiKey: redacted(options.apiKey),
-      headers: options.headers,
       serves: {
         vendor,
         isGateway: compat.gateway,
@@ -109,10 +100,9 @@ const makeUnsafe = (options: Options) => {
         takesSchema: compat.output === "json_schema"
       }
     },
-    timeouts: options.timeouts,
     wire: options.wire ?? (vendor === undefined && !compat.gateway ? "lenient" : "strict")
-  })
-}
+  }
+})
 
 /**
  * Options of `layerConfig`: those of `make`, without id and key, and those of `Retry`.
@@ -148,8 +138,7 @@ export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">>, 
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Makes the `Provider` layer of a preset from environment variables, wrapped in `Retry.layer`.
@@ -180,16 +169,12 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.1.0
  * @category layers
  */
-export const layerConfig = (
-  preset: Preset,
-  { retry, ...options }: ConfigOptions = {}
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  configured(
-    make,
+export const layerConfig = /* @__PURE__ */ layerConfigOf(
+  make,
+  (preset: Preset, options: ConfigOptions = {}) =>
     Config.map(environmentOf(preset, options), (read) => ({
       id: preset.id,
       ...read,
       compat: { ...preset.compat, ...given(options.compat ?? {}) }
-    })),
-    retry
-  )
+    }))
+)

@@ -6,7 +6,6 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { CountingUnsupported, type ModelRequest, Provider } from "../Provider.ts"
@@ -15,12 +14,19 @@ import { anthropicMessages } from "./internal/anthropic/protocol.ts"
 import * as Auth from "./Auth.ts"
 import type { Deployment } from "./Deployment.ts"
 import { googleGenerate } from "./internal/gemini/protocol.ts"
-import { addressParts, configured, credentialFailure, redacted, type Retried } from "./internal/vendor.ts"
+import {
+  addressParts,
+  credentialFailure,
+  layerConfigOf,
+  layerOf,
+  redacted,
+  type Retried,
+  type ServerOptions
+} from "./internal/vendor.ts"
 import { given } from "./internal/json.ts"
 import { anthropic as claude } from "./internal/models/anthropic.ts"
 import { google as gemini } from "./internal/models/google.ts"
 import { among } from "./internal/models/rule.ts"
-import type { Wire } from "./internal/answer.ts"
 import type { Timeouts } from "./internal/connection.ts"
 import * as Transport from "./Transport.ts"
 
@@ -65,7 +71,7 @@ export interface TokenSource {
  * @since 0.2.0
  * @category options
  */
-export interface Options {
+export interface Options extends ServerOptions {
   /** The id of the project (default: none, as for an API key in express mode, which has Gemini models only). */
   readonly project?: string | undefined
   /**
@@ -93,12 +99,6 @@ export interface Options {
   readonly baseUrl?: string | undefined
   /** Returns the publisher of a model (default: `"anthropic"` for ids with `claude`, `"google"` for all others). */
   readonly publisher?: ((model: string) => "google" | "anthropic") | undefined
-  /** HTTP headers of each request (default: none). */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no total). */
-  readonly timeouts?: Timeouts | undefined
-  /** How strictly answers are read (default: `"strict"`). */
-  readonly wire?: Wire | undefined
 }
 
 /**
@@ -275,8 +275,7 @@ const expire = (client: AuthClient | undefined): void => {
  * @since 0.2.0
  * @category layers
  */
-export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
-  Layer.effect(Provider, make(options))
+export const layer = /* @__PURE__ */ layerOf(make)
 
 /**
  * Options of `layerConfig`: those of `make`, and those of `Retry`.
@@ -323,19 +322,11 @@ export interface ConfigOptions extends Options, Retried {}
  * @since 0.2.0
  * @category layers
  */
-export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
-  Provider,
-  Config.ConfigError,
-  HttpClient.HttpClient
-> => {
+export const layerConfig = /* @__PURE__ */ layerConfigOf(make, (options: ConfigOptions = {}) => {
   const needsProject = options.project === undefined && options.apiKey === undefined
   const read = Config.all({ project: needsProject ? project : Config.succeed(undefined), location })
-  return configured(
-    make,
-    Config.map(read, (read) => ({ ...given(read), ...given(options) })),
-    retry
-  )
-}
+  return Config.map(read, (read) => ({ ...given(read), ...given(options) }))
+})
 
 const project = Config.NonEmptyString("GOOGLE_CLOUD_PROJECT")
 const location = Config.map(

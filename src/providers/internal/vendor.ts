@@ -2,7 +2,7 @@
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import { given } from "./json.ts"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { hasProperty } from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
@@ -14,6 +14,7 @@ import * as Retry from "../../resilience/Retry.ts"
 import type { Preset } from "../presets.ts"
 import type { Wire } from "./answer.ts"
 import type { Timeouts } from "./connection.ts"
+import * as Transport from "../Transport.ts"
 
 /** The options of each provider of an HTTP API. */
 export interface ServerOptions {
@@ -22,38 +23,65 @@ export interface ServerOptions {
    *
    * Errors and logs never contain it. A key from `Credentials` wins over it.
    */
-  readonly apiKey?: Redacted.Redacted | string
+  readonly apiKey?: Redacted.Redacted | string | undefined
   /**
    * HTTP headers of each request (default: none).
    *
    * Errors never contain the values of headers whose names mention a key or a token.
    */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /**
    * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
    * total).
    */
-  readonly timeouts?: Timeouts
+  readonly timeouts?: Timeouts | undefined
   /**
    * How strictly answers are read (default: `"strict"`; `"lenient"` for servers on this machine, and for compatible servers that the
    * package does not know).
    */
-  readonly wire?: Wire
+  readonly wire?: Wire | undefined
 }
 
 /** The options of each `layerConfig`. */
 export interface Retried {
   /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
+  readonly retry?: Retry.Options | undefined
 }
 
-/** The layer of a provider whose options come from the environment, wrapped in `Retry.layer`. */
-export const configured = <Options>(
-  make: (options: Options) => Effect.Effect<Provider["Service"], never, HttpClient.HttpClient>,
-  config: Config.Config<Options>,
-  retry: Retry.Options | undefined
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  Layer.unwrap(Config.map(config, (options) => Retry.layer(retry)(Layer.effect(Provider, make(options)))))
+// ───────────────────────── Constructors
+
+/** Makes a provider of the options of an application. */
+type Make<Options> = (options: Options) => Effect.Effect<Provider["Service"], never, HttpClient.HttpClient>
+
+/** Makes `make` of a vendor from its server: the options that all vendors have go to `Transport`. */
+export const maker =
+  <Options extends ServerOptions>(
+    serverOf: (options: Options) => Pick<Transport.Options, "deployment" | "framing" | "protocol">
+  ): ((options: Options) => Effect.Effect<Provider["Service"], never, HttpClient.HttpClient>) =>
+  (options) =>
+    Effect.suspend(() => {
+      const { deployment, ...server } = serverOf(options)
+      const { apiKey, headers, timeouts, wire } = options
+      const own = { apiKey: redacted(apiKey), headers, ...deployment }
+      return Transport.make({ timeouts, wire, ...server, deployment: own })
+    })
+
+/** Makes `layer` of a vendor. */
+export const layerOf =
+  <Options>(
+    make: Make<Options>
+  ): ((options: Options) => Layer.Layer<Provider, never, HttpClient.HttpClient>) =>
+  (options) =>
+    Layer.effect(Provider, make(options))
+
+/** Makes `layerConfig` of a vendor, which reads options from the environment and wraps the layer in `Retry.layer`. */
+export const layerConfigOf =
+  <Options, Args extends ReadonlyArray<unknown>>(
+    make: Make<Options>,
+    read: (...args: Args) => Config.Config<Options & Retried>
+  ): ((...args: Args) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient>) =>
+  (...args) =>
+    Layer.unwrap(Config.map(read(...args), (options) => Retry.layer(options.retry)(layerOf(make)(options))))
 
 // ───────────────────────── The environment
 
@@ -62,7 +90,7 @@ export const configured = <Options>(
 
 interface Given {
   readonly baseUrl?: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 export interface Environment {
@@ -78,7 +106,7 @@ export const environmentOf = <Options extends Given>(
 ): Config.Config<Environment & Options> => {
   const { apiKeyName, headerNames = {}, headers: fixed } = preset
   return Config.all({
-    apiKey: apiKeyName === undefined ? Config.succeed(undefined) : key(apiKeyName),
+    apiKey: apiKeyName === undefined ? Config.succeed(undefined) : keyIn(apiKeyName),
     baseUrl: options.baseUrl === undefined ? addressOf(preset) : Config.succeed(options.baseUrl),
     headers: Config.all(
       Object.fromEntries(Object.entries(headerNames).map(([header, name]) => [header, optional(name)]))
@@ -117,7 +145,7 @@ export const first = ([name, ...others]: Names): Config.Config<string> =>
   )
 
 /** The key in the first of these variables that is set. Fails with a sentence if none is. */
-export const key = (...names: Names): Config.Config<Redacted.Redacted> =>
+export const keyIn = (...names: Names): Config.Config<Redacted.Redacted> =>
   explained(
     names,
     Config.map(first(names), (key) => Redacted.make(key))
@@ -155,6 +183,12 @@ const missingText = ([name, ...others]: Names, { option, value }: Wanted): strin
     : `${name} is not set, nor is ${others.join(" or ")}. Set one of them to ${value}, or give the layer ${option}`
 
 const optional = (name: string) => Config.withDefault(Config.String(name), "")
+
+/** The address in the first of these variables that is set, if one is. */
+export const address = (...names: Names): Config.Config<{ readonly baseUrl?: string }> =>
+  Config.map(Config.option(first(names)), ({ valueOrUndefined: baseUrl }) =>
+    baseUrl === undefined ? {} : { baseUrl }
+  )
 
 // ───────────────────────── Keys
 
