@@ -21,7 +21,7 @@ export type { Interrupted, InterruptedTurn, OpenCall, Spent } from "./internal/o
 export {
   Exists,
   Locked,
-  NotFound,
+  Missing,
   SessionError,
   SessionReason,
   StorageFailed,

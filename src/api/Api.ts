@@ -51,13 +51,13 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization>()(
     error: [
       Problem.Misdirected,
       Problem.OriginForbidden,
-      Problem.Unauthorized,
+      Problem.TokenRefused,
       Problem.TooManyRequests,
       Problem.UnsupportedMediaType,
       Problem.BodyTooLarge,
       Problem.BodyTimeout,
       Problem.TooManyBodies,
-      Problem.InvalidRequest,
+      Problem.MalformedRequest,
       Problem.KeyReused,
       Problem.StorageUnavailable
     ]
@@ -161,7 +161,7 @@ const unanswered = [
   Problem.RunNotReady,
   Problem.RequestNotFound,
   Problem.AnswerConflict,
-  Problem.AnswerInvalid,
+  Problem.InvalidAnswer,
   Problem.SessionLocked,
   Problem.Draining
 ]

@@ -7,8 +7,12 @@
  *
  * @since 0.2.0
  */
+import * as ProblemDetails from "effect/http/ProblemDetails"
 import * as HttpApiError from "effect/http-api/HttpApiError"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as Errors from "../internal/errors.ts"
 
 const urn = <const Name extends string>(name: Name) => `urn:effect-agent:problem:${name}` as const
 
@@ -73,7 +77,7 @@ export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()("
  * @category errors
  * @since 0.2.0
  */
-export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
+export class TokenRefused extends HttpApiError.Problem<TokenRefused>()("TokenRefused", {
   type: urn("unauthorized"),
   status: 401,
   title: "The request needs a valid token"
@@ -152,7 +156,7 @@ export class TooManyBodies extends HttpApiError.Problem<TooManyBodies>()("TooMan
  * @category errors
  * @since 0.2.0
  */
-export class InvalidRequest extends HttpApiError.Problem<InvalidRequest>()("InvalidRequest", {
+export class MalformedRequest extends HttpApiError.Problem<MalformedRequest>()("MalformedRequest", {
   type: urn("invalid-request"),
   status: 400,
   title: "The request is not valid"
@@ -282,41 +286,86 @@ export class KeyReused extends HttpApiError.Problem<KeyReused>()(
   { runId: Schema.optionalKey(Schema.String) }
 ) {}
 
-/**
- * The run has no approval and no question with the id.
- *
- * @category errors
- * @since 0.2.0
- */
-export class RequestNotFound extends HttpApiError.Problem<RequestNotFound>()(
-  "RequestNotFound",
-  { type: urn("request-not-found"), status: 404, title: "The run has no such approval or question" },
-  run
-) {}
+/** An error of an answer as a problem: its class is that of the core, which knows nothing of HTTP. */
+const ofAnswer = <E extends Errors.CannotAnswer>(
+  Class: Schema.Schema<E> & (new (fields: { id: string; detail: string; runId?: string }) => E),
+  { status, title, type }: HttpApiError.ProblemDeclaration<string, number>
+) =>
+  Schema.Struct({
+    type: Schema.tag(type),
+    status: Schema.Int,
+    title: Schema.String,
+    detail: Schema.optionalKey(Schema.String),
+    requestId: Schema.optionalKey(Schema.String),
+    runId: Schema.optionalKey(Schema.String)
+  }).pipe(
+    Schema.decodeTo(
+      Schema.toType(Class),
+      SchemaTransformation.transform({
+        decode: ({ detail = title, requestId = "", runId }) =>
+          new Class({ id: requestId, detail, ...(runId === undefined ? {} : { runId }) }),
+        encode: ({ detail, id, runId }) => ({
+          type,
+          status,
+          title,
+          requestId: id,
+          ...(detail === undefined ? {} : { detail }),
+          ...(runId === undefined ? {} : { runId })
+        })
+      })
+    ),
+    HttpApiSchema.asJson({ contentType: ProblemDetails.contentType }),
+    HttpApiSchema.status(status)
+  )
 
 /**
- * The answer contradicts the request or its first answer.
+ * The run has no approval and no question with the id: the error of `Approval` as a problem.
  *
  * @category errors
  * @since 0.2.0
  */
-export class AnswerConflict extends HttpApiError.Problem<AnswerConflict>()(
-  "AnswerConflict",
-  { type: urn("answer-conflict"), status: 409, title: "The answer contradicts the request" },
-  run
-) {}
+export const RequestNotFound = ofAnswer(Errors.RequestNotFound, {
+  type: urn("request-not-found"),
+  status: 404,
+  title: "The run has no such approval or question"
+})
+export type RequestNotFound = Errors.RequestNotFound
 
 /**
- * The tool does not take the params of the answer, or the answer does not match the schema of the question.
+ * The answer contradicts the request or its first answer: the error of `Approval` as a problem.
  *
  * @category errors
  * @since 0.2.0
  */
-export class AnswerInvalid extends HttpApiError.Problem<AnswerInvalid>()(
-  "AnswerInvalid",
-  { type: urn("answer-invalid"), status: 422, title: "The answer is not valid" },
-  run
-) {}
+export const AnswerConflict = ofAnswer(Errors.AnswerConflict, {
+  type: urn("answer-conflict"),
+  status: 409,
+  title: "The answer contradicts the request"
+})
+export type AnswerConflict = Errors.AnswerConflict
+
+/**
+ * The tool does not take the params of the answer, or the answer does not match the schema of the question: the error of `Approval` as a
+ * problem.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export const InvalidAnswer = ofAnswer(Errors.InvalidAnswer, {
+  type: urn("answer-invalid"),
+  status: 422,
+  title: "The answer is not valid"
+})
+export type InvalidAnswer = Errors.InvalidAnswer
+
+/**
+ * The errors of an answer to an approval or a question, as problems.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export const CannotAnswer = Schema.Union([RequestNotFound, AnswerConflict, InvalidAnswer])
+export type CannotAnswer = Errors.CannotAnswer
 
 /**
  * The server takes no new run: it is about to end.
@@ -340,18 +389,6 @@ export class StorageUnavailable extends HttpApiError.Problem<StorageUnavailable>
   type: urn("storage-unavailable"),
   status: 503,
   title: "The server cannot use its storage"
-}) {}
-
-/**
- * The server does not serve the model.
- *
- * @category errors
- * @since 0.2.0
- */
-export class ModelForbidden extends HttpApiError.Problem<ModelForbidden>()("ModelForbidden", {
-  type: urn("model-forbidden"),
-  status: 403,
-  title: "The server does not serve this model"
 }) {}
 
 /**

@@ -86,13 +86,13 @@ export type Refused =
   | UnexpectedResponse
   | Problem.Misdirected
   | Problem.OriginForbidden
-  | Problem.Unauthorized
+  | Problem.TokenRefused
   | Problem.TooManyRequests
   | Problem.UnsupportedMediaType
   | Problem.BodyTooLarge
   | Problem.BodyTimeout
   | Problem.TooManyBodies
-  | Problem.InvalidRequest
+  | Problem.MalformedRequest
   | Problem.KeyReused
   | Problem.StorageUnavailable
 

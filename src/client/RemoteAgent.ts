@@ -71,9 +71,7 @@ export type CannotAnswer =
   | Refused
   | Problem.RunNotFound
   | Problem.RunNotReady
-  | Problem.RequestNotFound
-  | Problem.AnswerConflict
-  | Problem.AnswerInvalid
+  | Problem.CannotAnswer
   | Problem.SessionLocked
   | Problem.SessionNotFound
   | Problem.Draining

@@ -6,8 +6,8 @@
  * The failures are those of `Runs`: where the server is out of reach or refuses the client, a function fails with `StorageUnavailable`, whose
  * `detail` has the words of the failure. Where HTTP offers less than `Runs`:
  *
- * - A prompt is a text or its parts. `start` fails with `InvalidRequest` for a message, whose id the server would not keep.
- * - The server chooses the working directory: `sessions.create` fails with `InvalidRequest` for a `cwd`, and so does `sessions.list`.
+ * - A prompt is a text or its parts. `start` fails with `MalformedRequest` for a message, whose id the server would not keep.
+ * - The server chooses the working directory: `sessions.create` fails with `MalformedRequest` for a `cwd`, and so does `sessions.list`.
  * - `known` succeeds with `undefined`. `start` with the key of an earlier prompt succeeds with the answer of that one.
  * - `cancelOnLeave` is about the watchers of this client, and a client that dies cancels nothing.
  * - The stream of a watcher also ends where the server stays out of reach. `get` succeeds with the status of the run.
@@ -33,14 +33,14 @@ import * as Link from "./internal/Link.ts"
 import * as RunEvents from "./internal/RunEvents.ts"
 
 /** The failures of the connection, and those that no function of `Runs` has. */
-type Lost = Exclude<Refused, Problem.InvalidRequest | Problem.KeyReused | Problem.StorageUnavailable>
+type Lost = Exclude<Refused, Problem.MalformedRequest | Problem.KeyReused | Problem.StorageUnavailable>
 
-const lost: ReadonlySet<string> = new Set<Lost["_tag"]>([
+const lost = new Set<Lost["_tag"]>([
   "ServerUnreachable",
   "UnexpectedResponse",
   "Misdirected",
   "OriginForbidden",
-  "Unauthorized",
+  "TokenRefused",
   "TooManyRequests",
   "UnsupportedMediaType",
   "BodyTooLarge",
@@ -49,15 +49,15 @@ const lost: ReadonlySet<string> = new Set<Lost["_tag"]>([
 ])
 
 const isOf =
-  <T>(tags: ReadonlySet<string>) =>
+  <T extends { readonly _tag: string }>(tags: ReadonlySet<T["_tag"]>) =>
   <E>(error: E): error is Extract<E, T> =>
-    Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" && tags.has(error._tag)
+    Predicate.hasProperty(error, "_tag") && [...tags].some((tag) => tag === error._tag)
 
 const isLost = isOf<Lost>(lost)
 const isReused = isOf<Problem.KeyReused>(new Set(["KeyReused"]))
-const isInvalid = isOf<Problem.InvalidRequest>(new Set(["InvalidRequest"]))
+const isInvalid = isOf<Problem.MalformedRequest>(new Set(["MalformedRequest"]))
 
-const unavailable = (error: Lost | Problem.InvalidRequest | Problem.KeyReused) => {
+const unavailable = (error: Lost | Problem.MalformedRequest | Problem.KeyReused) => {
   const said = "title" in error ? [error.title, error.detail ?? ""] : [error.message]
   return new Problem.StorageUnavailable({ detail: said.filter((text) => text !== "").join(": ") })
 }
@@ -74,7 +74,7 @@ const once = <A, E, R>(request: Effect.Effect<A, E, R>) =>
 const plain = <A, E, R>(request: Effect.Effect<A, E, R>) =>
   Effect.catchIf(once(request), isInvalid, (error) => unavailable(error))
 
-const invalid = (detail: string) => Effect.fail(new Problem.InvalidRequest({ detail }))
+const invalid = (detail: string) => Effect.fail(new Problem.MalformedRequest({ detail }))
 
 /** A body as HTTP takes it. */
 const bodyOf = <A>(schema: Schema.Codec<A, unknown>, body: unknown) =>

@@ -34,7 +34,7 @@ const Stored = Schema.fromJsonString(Schema.Struct({ v: Schema.Int, body: Schema
  * @since 0.2.0
  */
 export const Failure = Schema.Union([
-  Problem.InvalidRequest,
+  Problem.MalformedRequest,
   Problem.SessionNotFound,
   Problem.SessionLocked,
   Problem.RunNotFound,
@@ -104,7 +104,7 @@ export interface Options {
  *
  * **Details**
  *
- * Fails with `InvalidRequest` if the prompt or the options do not match their schemas.
+ * Fails with `MalformedRequest` if the prompt or the options do not match their schemas.
  *
  * **Example** (A payload)
  *
@@ -124,12 +124,12 @@ export const payload = ({
   id,
   prompt,
   ...others
-}: Options): Effect.Effect<{ readonly id: string; readonly body: string }, Problem.InvalidRequest> =>
+}: Options): Effect.Effect<{ readonly id: string; readonly body: string }, Problem.MalformedRequest> =>
   Effect.gen(function* () {
     const messages = Message.fromInput(prompt)
     const body = yield* Schema.encodeEffect(Schema.toCodecJson(Body))({ ...others, prompt: messages })
     return { id, body: yield* Schema.encodeEffect(Stored)({ v: version, body }) }
-  }).pipe(Effect.mapError(({ message }) => new Problem.InvalidRequest({ detail: message })))
+  }).pipe(Effect.mapError(({ message }) => new Problem.MalformedRequest({ detail: message })))
 
 const read = (text: string) =>
   Effect.gen(function* () {
@@ -139,7 +139,7 @@ const read = (text: string) =>
   }).pipe(Effect.catchTag("SchemaError", ({ message }) => unreadable(message)))
 
 const unreadable = (reason: string) =>
-  new Problem.InvalidRequest({ detail: `The payload of the workflow cannot be read: ${reason}.` })
+  new Problem.MalformedRequest({ detail: `The payload of the workflow cannot be read: ${reason}.` })
 
 /** Waits until a run is over, and no other one resumes it. */
 const ended = Effect.fnUntraced(function* (runs: Runs.Service, firstId: string) {

@@ -180,7 +180,7 @@ const sweepArtifacts = Effect.fnUntraced(function* (
   yield* Stream.fromIterable(items).pipe(
     Stream.filter(({ modified }) => modified >= oldest),
     Stream.flatMap(({ sessionId }) =>
-      Stream.catchReason(sessions.export(sessionId, "jsonl"), "SessionError", "NotFound", () => Stream.empty)
+      Stream.catchReason(sessions.export(sessionId, "jsonl"), "SessionError", "Missing", () => Stream.empty)
     ),
     Stream.takeWhile(() => unnamed.size > 0),
     Stream.runForEach((text) =>

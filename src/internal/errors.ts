@@ -82,6 +82,9 @@ export class NotPaused extends TaggedError<NotPaused>()("NotPaused", {}) {
 
 // ───────────────────────── Errors of an answer to a request
 
+/** The id that was given, and the run that got the answer, where a server gave it: an agent has one run. */
+const ofRequest = { id: Schema.String, runId: Schema.optionalKey(Schema.String) }
+
 /**
  * No approval and no question with the id waits for an answer, or has one.
  *
@@ -89,11 +92,12 @@ export class NotPaused extends TaggedError<NotPaused>()("NotPaused", {}) {
  * @since 0.2.0
  */
 export class RequestNotFound extends TaggedError<RequestNotFound>()("RequestNotFound", {
-  /** The id that was given. */
-  id: Schema.String
+  ...ofRequest,
+  /** The place of the request in words. Default: not known. */
+  detail: Schema.optionalKey(Schema.String)
 }) {
   override get message(): string {
-    return `No approval or question ${JSON.stringify(this.id)} waits for an answer. Read agent.requests.`
+    return `No approval or question ${JSON.stringify(this.id)} waits for an answer. ${this.detail ?? "Read agent.requests."}`
   }
 }
 
@@ -108,8 +112,7 @@ export class RequestNotFound extends TaggedError<RequestNotFound>()("RequestNotF
  * @since 0.2.0
  */
 export class AnswerConflict extends TaggedError<AnswerConflict>()("AnswerConflict", {
-  /** The id of the approval or the question. */
-  id: Schema.String,
+  ...ofRequest,
   /** The contradiction in words. */
   detail: Schema.String
 }) {
@@ -129,8 +132,7 @@ export class AnswerConflict extends TaggedError<AnswerConflict>()("AnswerConflic
  * @since 0.2.0
  */
 export class InvalidAnswer extends TaggedError<InvalidAnswer>()("InvalidAnswer", {
-  /** The id of the approval or the question. */
-  id: Schema.String,
+  ...ofRequest,
   /** The faults in words. */
   detail: Schema.String
 }) {
@@ -155,7 +157,7 @@ export type CannotAnswer = RequestNotFound | AnswerConflict | InvalidAnswer
  * @category errors
  * @since 0.2.0
  */
-export class NotFound extends TaggedError<NotFound>()("NotFound", {}) {
+export class Missing extends TaggedError<Missing>()("Missing", {}) {
   override get message(): string {
     return "there is no such session"
   }
@@ -233,7 +235,7 @@ export class Unreadable extends TaggedError<Unreadable>()("Unreadable", {
  * @category errors
  * @since 0.2.0
  */
-export const SessionReason = Schema.Union([NotFound, Exists, Locked, StorageFailed, Unreadable])
+export const SessionReason = Schema.Union([Missing, Exists, Locked, StorageFailed, Unreadable])
 export type SessionReason = typeof SessionReason.Type
 
 /**

@@ -168,7 +168,7 @@ type StartProblem =
 const key = Effect.gen(function* () {
   const { headers, json } = yield* HttpServerRequest
   const key = headers["idempotency-key"]
-  const body = Effect.mapError(json, ({ message }) => new Problem.InvalidRequest({ detail: message }))
+  const body = Effect.mapError(json, ({ message }) => new Problem.MalformedRequest({ detail: message }))
   return key === undefined ? undefined : { key, body: yield* body }
 })
 
@@ -268,7 +268,7 @@ const moved: ReadonlySet<string> = new Set([
   "RunNotReady",
   "RequestNotFound",
   "AnswerConflict",
-  "AnswerInvalid"
+  "InvalidAnswer"
 ])
 
 const decodeMessages = Schema.decodeUnknownEffect(Schema.toCodecJson(Schema.Array(Message.Message)))
@@ -301,7 +301,7 @@ export const repeated = (
 /** The refusal of a request that has nothing for a run. */
 export const nothing = (run: Payload.Run | undefined) =>
   run === undefined || run.status === "suspended"
-    ? new Problem.InvalidRequest({
+    ? new Problem.MalformedRequest({
         detail: "The request has neither a message of the user nor an answer that a run waits for."
       })
     : new Problem.RunGoesOn({ runId: run.runId })

@@ -107,7 +107,7 @@ export class History {
   }
 
   /** A page of the runs of all sessions, the newest first. */
-  page(page: RunPage): Reading<Payload.Runs, Problem.InvalidRequest> {
+  page(page: RunPage): Reading<Payload.Runs, Problem.MalformedRequest> {
     const read = (run: StoredRun) =>
       Effect.flatMap(SessionProblem.logging(this.read(run)), (found) =>
         found === undefined ? Effect.undefined : this.withNext(found.info)

@@ -128,9 +128,7 @@ type ToOpen = Problem.SessionNotFound | Problem.SessionLocked | Storage
 type ToAnswer =
   | Problem.RunNotFound
   | Problem.RunNotReady
-  | Problem.RequestNotFound
-  | Problem.AnswerConflict
-  | Problem.AnswerInvalid
+  | Problem.CannotAnswer
   | Problem.SessionLocked
   | Problem.Draining
   | Storage
@@ -145,9 +143,9 @@ export interface Sessions {
   /** Makes a session, and succeeds with its id. */
   readonly create: (
     options: NewSession
-  ) => Effect.Effect<string, Problem.SessionExists | Problem.InvalidRequest | Problem.Draining | Storage>
+  ) => Effect.Effect<string, Problem.SessionExists | Problem.MalformedRequest | Problem.Draining | Storage>
   /** Lists sessions, those with the newest entries first. */
-  readonly list: (page: ListOptions) => Effect.Effect<Payload.Sessions, Problem.InvalidRequest | Storage>
+  readonly list: (page: ListOptions) => Effect.Effect<Payload.Sessions, Problem.MalformedRequest | Storage>
   /** Reads a session. */
   readonly get: (
     sessionId: string
@@ -156,14 +154,14 @@ export interface Sessions {
   readonly update: (
     sessionId: string,
     changes: Payload.UpdateSession
-  ) => Effect.Effect<void, Problem.RunGoesOn | Problem.InvalidRequest | Problem.Draining | ToOpen>
+  ) => Effect.Effect<void, Problem.RunGoesOn | Problem.MalformedRequest | Problem.Draining | ToOpen>
   /** Removes a session and its runs. */
   readonly remove: (sessionId: string) => Effect.Effect<void, Problem.RunGoesOn | ToOpen>
   /** Makes a session with the conversation of another one, and succeeds with its id. */
   readonly fork: (
     sessionId: string,
     options: Payload.ForkSession
-  ) => Effect.Effect<string, Problem.SessionNotFound | Problem.InvalidRequest | Problem.Draining | Storage>
+  ) => Effect.Effect<string, Problem.SessionNotFound | Problem.MalformedRequest | Problem.Draining | Storage>
 }
 
 /**
@@ -186,7 +184,7 @@ export interface Service {
     | Problem.MessageNotFound
     | Problem.MessageExists
     | Problem.KeyReused
-    | Problem.InvalidRequest
+    | Problem.MalformedRequest
     | Problem.Draining
     | ToOpen
   >
@@ -204,7 +202,7 @@ export interface Service {
     sessionId: string
   ) => Effect.Effect<ReadonlyArray<Payload.Run>, Problem.SessionNotFound | Storage>
   /** Lists the runs of all sessions, the newest first. A page may have fewer runs than its limit and be followed by others. */
-  readonly listAll: (page: RunPage) => Effect.Effect<Payload.Runs, Problem.InvalidRequest | Storage>
+  readonly listAll: (page: RunPage) => Effect.Effect<Payload.Runs, Problem.MalformedRequest | Storage>
   /** Reads the state of a run. */
   readonly get: (runId: string) => Effect.Effect<Payload.Run, Problem.RunNotFound | Storage>
   /**
@@ -227,12 +225,12 @@ export interface Service {
     runId: string,
     message: Message.Input,
     options?: SteerOptions
-  ) => Effect.Effect<void, Problem.InvalidRequest | ToRun>
+  ) => Effect.Effect<void, Problem.MalformedRequest | ToRun>
   /** Sends a message to a run for the time when it would end. */
   readonly followUp: (
     runId: string,
     message: Message.Input
-  ) => Effect.Effect<void, Problem.InvalidRequest | ToRun>
+  ) => Effect.Effect<void, Problem.MalformedRequest | ToRun>
   /** Holds a run before its next turn or tool call. */
   readonly pause: (runId: string, reason?: string) => Effect.Effect<void, ToRun>
   /** Releases a run that is paused. */

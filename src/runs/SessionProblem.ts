@@ -13,7 +13,7 @@ export const unavailable = ({ message }: { readonly message: string }): Problem.
 export const opening = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
   Effect.mapError(effect, (error) => {
     const { reason, sessionId } = error
-    if (reason._tag === "NotFound") return new Problem.SessionNotFound({ sessionId })
+    if (reason._tag === "Missing") return new Problem.SessionNotFound({ sessionId })
     if (reason._tag === "Locked") return new Problem.SessionLocked({ sessionId, detail: error.message })
     return unavailable(error)
   })
@@ -21,7 +21,7 @@ export const opening = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
 /** The problem of a session that was to be read. */
 export const reading = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
   Effect.mapError(effect, (error) =>
-    error.reason._tag === "NotFound"
+    error.reason._tag === "Missing"
       ? new Problem.SessionNotFound({ sessionId: error.sessionId })
       : unavailable(error)
   )
@@ -32,7 +32,7 @@ export const making = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
     const { reason, sessionId } = error
     // Another request has the session open, or makes it now.
     if (reason._tag === "Exists" || reason._tag === "Locked") return new Problem.SessionExists({ sessionId })
-    if (reason._tag === "Unreadable") return new Problem.InvalidRequest({ detail: error.message })
+    if (reason._tag === "Unreadable") return new Problem.MalformedRequest({ detail: error.message })
     return unavailable(error)
   })
 

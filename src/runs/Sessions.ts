@@ -60,7 +60,7 @@ const create = Effect.fnUntraced(function* (
     })
   ).pipe(
     Effect.tapError((error) =>
-      error._tag === "InvalidRequest" ? Effect.ignore(sessions.delete(sessionId)) : Effect.void
+      error._tag === "MalformedRequest" ? Effect.ignore(sessions.delete(sessionId)) : Effect.void
     )
   )
 })
@@ -81,22 +81,22 @@ const checked = Effect.fnUntraced(function* (
   const given = { ...session, restored: { ...session.restored, options } }
   const agent = yield* agents
     .make({ sessionId: session.id, session: given, ...(model === undefined ? {} : { model }) })
-    .pipe(Effect.mapError(({ message }) => new Problem.InvalidRequest({ detail: message })))
+    .pipe(Effect.mapError(({ message }) => new Problem.MalformedRequest({ detail: message })))
   const known = new Set((yield* agent.tools.definitions).map(({ name }) => name))
   const unknown = tools.filter((name) => !known.has(name))
   if (unknown.length === 0) return
-  return yield* new Problem.InvalidRequest({ detail: `The server has no tool ${unknown.join(", ")}` })
+  return yield* new Problem.MalformedRequest({ detail: `The server has no tool ${unknown.join(", ")}` })
 })
 
 /** A page of the list of sessions. */
 export const list = (
   { cwd, sessions }: Pick<Host["parts"], "cwd" | "sessions">,
   page: SessionStore.ListOptions
-): Effect.Effect<Payload.Sessions, Problem.InvalidRequest | Problem.StorageUnavailable> =>
+): Effect.Effect<Payload.Sessions, Problem.MalformedRequest | Problem.StorageUnavailable> =>
   Effect.mapBoth(sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }), {
     onFailure: (error) =>
       error.reason._tag === "Unreadable"
-        ? new Problem.InvalidRequest({ detail: error.message })
+        ? new Problem.MalformedRequest({ detail: error.message })
         : SessionProblem.unavailable(error),
     onSuccess: ({ items, ...rest }) => ({ ...rest, items: items.map(short) })
   })
@@ -172,8 +172,8 @@ const fork = ({ parts: { cwd, sessions } }: Host, sessionId: string, { entryId }
       ...(entryId === undefined ? {} : { entryId })
     }),
     (error) => {
-      if (error.reason._tag === "NotFound") return new Problem.SessionNotFound({ sessionId })
-      if (error.reason._tag === "Unreadable") return new Problem.InvalidRequest({ detail: error.message })
+      if (error.reason._tag === "Missing") return new Problem.SessionNotFound({ sessionId })
+      if (error.reason._tag === "Unreadable") return new Problem.MalformedRequest({ detail: error.message })
       return SessionProblem.unavailable(error)
     }
   )

@@ -146,7 +146,7 @@ const valid = (agent: Agent.Agent, { options = {}, prompt }: Start) =>
       Effect.fromResult(Input.prompt(prompt, clock.currentTimeMillisUnsafe())),
       Effect.fromResult(Input.patch(Narrowing.of(own, options)))
     )
-    return Effect.mapError(checks, ({ message }) => new Problem.InvalidRequest({ detail: message }))
+    return Effect.mapError(checks, ({ message }) => new Problem.MalformedRequest({ detail: message }))
   })
 
 /** Checks that the conversation has the message that a prompt replaces. */
@@ -160,7 +160,7 @@ const replaceable = Effect.fnUntraced(function* (
   if (message === undefined) return yield* new Problem.MessageNotFound({ sessionId, messageId })
   if (message.role !== "toolResult") return
   const detail = "A prompt cannot replace the result of a tool call, which belongs to its call."
-  return yield* new Problem.InvalidRequest({ detail })
+  return yield* new Problem.MalformedRequest({ detail })
 })
 
 /** Checks that no message of the prompt is in the conversation already, before the message that it replaces. */
@@ -214,7 +214,7 @@ const joining = Effect.fnUntraced(function* (
   )
   const messages = yield* Effect.mapError(
     read,
-    ({ message }) => new Problem.InvalidRequest({ detail: message })
+    ({ message }) => new Problem.MalformedRequest({ detail: message })
   )
   const joined: Payload.Joined = { runId: current.runId, status: "joined" }
   yield* keep(

@@ -13,6 +13,8 @@ import type { ParsedSearchParams } from "effect/http/HttpServerRequest"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as ProblemDetails from "effect/http/ProblemDetails"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Problem from "../api/Problem.ts"
 
@@ -88,7 +90,7 @@ export interface Route {
  *   "POST",
  *   "/hello",
  *   HttpServerRequest.schemaBodyJson(Body).pipe(
- *     Effect.mapError(({ message }) => new Problem.InvalidRequest({ detail: message })),
+ *     Effect.mapError(({ message }) => new Problem.MalformedRequest({ detail: message })),
  *     Effect.map(({ name }) => HttpServerResponse.text(`Hello, ${name}`))
  *   ),
  *   { body: "json", summary: "Greets a person.", responses: { 200: "text/plain" } }
@@ -113,10 +115,14 @@ export const make = <E>(
     : { description: { ...description, summary: description.summary } })
 })
 
-const respond = (error: unknown) =>
-  HttpServerRespondable.isRespondable(error)
-    ? HttpServerRespondable.toResponse(error)
-    : Effect.andThen(
-        Effect.logError("A route failed", error),
-        HttpServerRespondable.toResponse(new Problem.InternalError({}))
-      )
+const respond = (error: unknown) => {
+  if (HttpServerRespondable.isRespondable(error)) return HttpServerRespondable.toResponse(error)
+  const answer = ofAnswer(error)
+  if (answer._tag === "Some") return Effect.succeed(ProblemDetails.toResponse(answer.value))
+  return Effect.andThen(
+    Effect.logError("A route failed", error),
+    HttpServerRespondable.toResponse(new Problem.InternalError({}))
+  )
+}
+
+const ofAnswer = Schema.encodeUnknownOption(Problem.CannotAnswer)

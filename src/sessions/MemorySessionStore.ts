@@ -8,7 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { Exists, Locked, NotFound, SessionError } from "../Session.ts"
+import { Exists, Locked, Missing, SessionError } from "../Session.ts"
 import type { Line, NewSession, SessionStorage, StoredSession, Writer } from "./SessionStorage.ts"
 import * as SessionStore from "./SessionStore.ts"
 
@@ -79,7 +79,7 @@ const listed = ({ bytes, created, modified, sessionId }: Kept): StoredSession =>
   bytes
 })
 
-const notFound = (sessionId: string) => Effect.fail(new SessionError({ sessionId, reason: new NotFound() }))
+const notFound = (sessionId: string) => Effect.fail(new SessionError({ sessionId, reason: new Missing() }))
 
 const locked = ({ openSince, sessionId }: Kept) =>
   Effect.fail(

@@ -117,12 +117,12 @@ export interface SessionStorage {
   /** Makes a session without entries, and opens it. Fails with `Exists` if there is one with the id. */
   readonly create: (session: NewSession) => Effect.Effect<Writer, SessionError, Scope.Scope>
   /**
-   * Opens a session for writing until the scope closes. Fails with `NotFound`, and at once with `Locked` if a writer that lives has
+   * Opens a session for writing until the scope closes. Fails with `Missing`, and at once with `Locked` if a writer that lives has
    * it open. The lock of a writer whose process ended counts for nothing.
    */
   readonly open: (sessionId: string) => Effect.Effect<Writer, SessionError, Scope.Scope>
   /**
-   * Reads the lines of a session in the order in which they were appended, also while it is open. Fails with `NotFound`.
+   * Reads the lines of a session in the order in which they were appended, also while it is open. Fails with `Missing`.
    *
    * `only` names the types of entries that the store needs. A storage may give others too.
    */
@@ -130,10 +130,10 @@ export interface SessionStorage {
     sessionId: string,
     only?: ReadonlyArray<SessionEntry["type"]>
   ) => Stream.Stream<Arr.NonEmptyReadonlyArray<StoredLine>, SessionError>
-  /** Finds a session. Fails with `NotFound`. */
+  /** Finds a session. Fails with `Missing`. */
   readonly find: (sessionId: string) => Effect.Effect<StoredSession, SessionError>
   /** Lists the sessions, all of them or those that are wanted, in any order. */
   readonly list: (where?: Wanted) => Effect.Effect<ReadonlyArray<StoredSession>, SessionError>
-  /** Removes a session with all entries. Fails with `NotFound`, and with `Locked` while it is open. */
+  /** Removes a session with all entries. Fails with `Missing`, and with `Locked` while it is open. */
   readonly remove: (sessionId: string) => Effect.Effect<void, SessionError>
 }

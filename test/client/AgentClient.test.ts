@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Option, Redacted, Schedule, Scope, Stream } from "effect"
-import { AgentEvent, Message, ProviderError } from "effect-agent"
+import { AgentEvent, Approval, Message, ProviderError } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { recorder } from "../behaviour/approving.ts"
 import { eventsOf, waiting } from "../server/host.ts"
@@ -267,8 +267,9 @@ describe("AgentClient", () => {
       const conflict = yield* Effect.flip(
         agent.answer(request?.approvalId ?? "", { ...answer, argumentsHash: "0" })
       )
-      assert.strictEqual(conflict._tag, "AnswerConflict")
-      assert.strictEqual((yield* Effect.flip(agent.answer("none", answer)))._tag, "RequestNotFound")
+      assert.instanceOf(conflict, Approval.AnswerConflict)
+      assert.strictEqual(conflict.id, request?.approvalId)
+      assert.instanceOf(yield* Effect.flip(agent.answer("none", answer)), Approval.RequestNotFound)
       const given = yield* agent.answer(request?.approvalId ?? "", answer)
       const continued = yield* agent.continue
       assert.deepStrictEqual([given.decision, given.runId], ["approve", continued.runId])
@@ -322,9 +323,9 @@ describe("AgentClient", () => {
     Effect.gen(function* () {
       const { context, port, url } = yield* serve([done])
       const stranger = yield* clientOf(url, { token: Redacted.make("other") })
-      assert.strictEqual((yield* Effect.flip(stranger.sessions.list()))._tag, "Unauthorized")
+      assert.strictEqual((yield* Effect.flip(stranger.sessions.list()))._tag, "TokenRefused")
       const watching = yield* Effect.flip(Stream.runDrain(stranger.runs.events("run_1")))
-      assert.strictEqual(watching._tag, "Unauthorized")
+      assert.strictEqual(watching._tag, "TokenRefused")
       const client = yield* clientOf(url)
       const none = yield* Effect.flip(Stream.runDrain(client.runs.events("run_none")))
       assert.deepInclude(none, { _tag: "RunNotFound", runId: "run_none" })

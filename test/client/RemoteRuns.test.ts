@@ -77,7 +77,7 @@ describe("RemoteRuns", () => {
       for (const request of refused)
         assert.strictEqual(
           (yield* Effect.flip<unknown, { readonly _tag: string }, never>(request))._tag,
-          "InvalidRequest"
+          "MalformedRequest"
         )
       const body = { prompt: "hi" }
       assert.isUndefined(yield* runs.known(sessionId, { key: "k", body }))

@@ -44,7 +44,7 @@ describe("AgentRun", () => {
       const { body, id } = yield* AgentRun.payload({ id: "c", sessionId: "s", prompt: "hi" })
       const later = { id, body: body.replace('"v":1', '"v":2') }
       const refused = yield* Effect.flip(AgentRun.AgentRun.execute(later))
-      assert.strictEqual(refused._tag, "InvalidRequest")
+      assert.strictEqual(refused._tag, "MalformedRequest")
       assert.include(refused.message, "version 2")
     }).pipe(Effect.provide(layer([])))
   )

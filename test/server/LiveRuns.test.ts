@@ -183,7 +183,7 @@ describe("LiveRuns", () => {
                 ({ _tag }) => _tag
               )
           )
-        const invalid = ["InvalidRequest", "InvalidRequest"]
+        const invalid = ["MalformedRequest", "MalformedRequest"]
         assert.deepStrictEqual(yield* refused(), invalid)
         yield* runs.start({ sessionId, prompt: "hi" })
         assert.deepStrictEqual(yield* refused("queue"), invalid)

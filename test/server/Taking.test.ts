@@ -57,7 +57,7 @@ describe("a process that takes runs", () => {
       const disk = yield* makeDisk
       const run = yield* left(disk)
       const { host, open } = yield* taking(disk, { make: { message: "no such model" } })
-      assert.strictEqual((yield* Effect.flip(host.adopt(run)))._tag, "InvalidRequest")
+      assert.strictEqual((yield* Effect.flip(host.adopt(run)))._tag, "MalformedRequest")
       assert.strictEqual(open.count, 0)
     }).pipe(Effect.scoped)
   )

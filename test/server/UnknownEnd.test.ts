@@ -269,7 +269,7 @@ describe("a call whose end is not known", () => {
         Effect.gen(function* () {
           const { questionId } = yield* questionOf(runs, runId)
           const refused = yield* Effect.flip(runs.answer(runId, questionId, { answer: { decision: "yes" } }))
-          assert.strictEqual(refused._tag, "AnswerInvalid")
+          assert.strictEqual(refused._tag, "InvalidAnswer")
           assert.strictEqual((yield* questionOf(runs, runId)).questionId, questionId)
         })
       )

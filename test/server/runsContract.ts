@@ -85,7 +85,7 @@ export const check = (
         assert.deepStrictEqual(first, newest.slice(0, 2))
         assert.deepStrictEqual(yield* listed({ limit: 2, cursor }), [newest.slice(2), undefined])
         const refused = yield* Effect.flip(runs.listAll({ cursor: "none" }))
-        assert.strictEqual(refused._tag, "InvalidRequest")
+        assert.strictEqual(refused._tag, "MalformedRequest")
         yield* Deferred.succeed(gate, undefined)
         yield* eventsOf(queued)
         assert.deepStrictEqual((yield* listed({ status: "completed" }))[0], newest)
@@ -208,10 +208,10 @@ export const check = (
         const result = messages.find(({ role }: { role: string }) => role === "toolResult").id
         assert.strictEqual(
           (yield* Effect.flip(runs.start({ ...asked, replaces: result })))._tag,
-          "InvalidRequest"
+          "MalformedRequest"
         )
         const wrong = { ...asked, replaces: messages[0].id, options: { toolConcurrency: -1 } }
-        assert.strictEqual((yield* Effect.flip(runs.start(wrong)))._tag, "InvalidRequest")
+        assert.strictEqual((yield* Effect.flip(runs.start(wrong)))._tag, "MalformedRequest")
         assert.deepStrictEqual((yield* runs.sessions.get(sessionId)).view["messages"], messages)
         if (!takesMessages) return
         const first = { ...Message.user("new"), id: messages[0].id }

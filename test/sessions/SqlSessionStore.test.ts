@@ -141,14 +141,14 @@ describe("a writer of an SQL database", () => {
       })
   )
 
-  it.effect("of a session that was removed fails with NotFound", () =>
+  it.effect("of a session that was removed fails with Missing", () =>
     Effect.gen(function* () {
       const context = yield* database
       const storage = yield* Effect.provide(SqlSessionStore.storage, context)
       const sql = yield* Effect.provide(SqlClient.SqlClient, context)
       const writer = yield* storage.create(session)
       yield* sql`DELETE FROM effect_agent_session`
-      assert.strictEqual((yield* reasonOf(writer.append([lineOf("one")])))._tag, "NotFound")
+      assert.strictEqual((yield* reasonOf(writer.append([lineOf("one")])))._tag, "Missing")
     })
   )
 })

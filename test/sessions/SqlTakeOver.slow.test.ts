@@ -57,7 +57,7 @@ onEach((_, make: Make) => {
       const first = yield* one.store.create({ sessionId: "s" })
       assert.strictEqual(yield* tagOf(Effect.scoped(one.store.open("s"))), "Locked")
       assert.strictEqual(yield* tagOf(Effect.scoped(polite.store.open("s"))), "Locked")
-      assert.strictEqual(yield* tagOf(Effect.scoped(one.store.open("none"))), "NotFound")
+      assert.strictEqual(yield* tagOf(Effect.scoped(one.store.open("none"))), "Missing")
       // A process that takes over removes none that another one has open.
       assert.strictEqual(yield* tagOf((yield* storeOf(url)).store.delete("s")), "Locked")
       yield* first.record(hello)

@@ -338,9 +338,9 @@ export const contract = ({ name, storage }: Subject) => {
           )
           yield* Effect.scoped(store.open("s1"))
           yield* store.delete("s1")
-          assert.strictEqual(yield* reasonOf(Effect.scoped(store.open("s1"))), "NotFound")
-          assert.strictEqual(yield* reasonOf(store.read("s1")), "NotFound")
-          assert.strictEqual(yield* reasonOf(store.delete("s1")), "NotFound")
+          assert.strictEqual(yield* reasonOf(Effect.scoped(store.open("s1"))), "Missing")
+          assert.strictEqual(yield* reasonOf(store.read("s1")), "Missing")
+          assert.strictEqual(yield* reasonOf(store.delete("s1")), "Missing")
         }))
 
       test("and ids that are used once, of any text that is no control and no place", (store) =>
@@ -542,7 +542,7 @@ export const contract = ({ name, storage }: Subject) => {
           assert.strictEqual(summary.cwd, "/work")
           assert.strictEqual(yield* reasonOf(store.fork("s1", { entryId: "none" })), "Unreadable")
           assert.strictEqual(yield* reasonOf(store.fork("s1", { sessionId: "s2" })), "Exists")
-          assert.strictEqual(yield* reasonOf(store.fork("none")), "NotFound")
+          assert.strictEqual(yield* reasonOf(store.fork("none")), "Missing")
         }))
 
       test("that is forked with its name and the labels of its entries, whatever branch they were given on", (store) =>

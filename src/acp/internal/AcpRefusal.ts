@@ -31,6 +31,6 @@ export const answering =
     Effect.mapError(effect, (problem) => {
       const { _tag, detail, title = _tag } = problem
       if (_tag === "SessionNotFound") return unknownSession(sessionId)
-      if (_tag === "InvalidRequest") return invalid(detail ?? title)
+      if (_tag === "MalformedRequest") return invalid(detail ?? title)
       return internal(detail === undefined ? title : `${title}: ${detail}`, { problem: _tag })
     })

@@ -119,7 +119,7 @@ const replied = ({ onward, peer, runId }: Asker, questionId: string, reply: Repl
   Following.given(peer.runs, questionId, peer.runs.answer(runId, questionId, reply)).pipe(
     Effect.flatMap(onward),
     Effect.as(undefined),
-    Effect.catchTag("AnswerInvalid", ({ detail = "It does not match." }) => Effect.succeed(detail)),
+    Effect.catchTag("InvalidAnswer", ({ detail = "It does not match." }) => Effect.succeed(detail)),
     // Another client answered, or the run ended meanwhile.
     Effect.orElseSucceed(() => undefined),
     Effect.uninterruptible

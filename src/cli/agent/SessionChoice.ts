@@ -112,7 +112,7 @@ export const use = <A, R>(
   text: string,
   use: (sessionId: string) => Effect.Effect<A, SessionError, R>
 ): Effect.Effect<A, SessionError | UsageError, R> =>
-  Effect.catchReason(use(text), "SessionError", "NotFound", () => Effect.flatMap(whole(store, text), use))
+  Effect.catchReason(use(text), "SessionError", "Missing", () => Effect.flatMap(whole(store, text), use))
 
 const whole = Effect.fnUntraced(function* (store: Service, text: string) {
   const found = text === "" ? [] : yield* all(store, { query: text })

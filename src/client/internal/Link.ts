@@ -52,10 +52,10 @@ export const called = <A, E, R>(request: Effect.Effect<A, E, R>) =>
 
 const failure = (
   error: OfHttp
-): Effect.Effect<never, ServerUnreachable | UnexpectedResponse | Problem.InvalidRequest> => {
+): Effect.Effect<never, ServerUnreachable | UnexpectedResponse | Problem.MalformedRequest> => {
   if (error instanceof HttpApiError.BadRequestProblem) {
     const faults = error.errors?.map(({ message, path }) => `${path.join(".")}: ${message}`) ?? []
-    return Effect.fail(new Problem.InvalidRequest({ detail: faults.join("; ") }))
+    return Effect.fail(new Problem.MalformedRequest({ detail: faults.join("; ") }))
   }
   if (error instanceof HttpApiError.InternalServerErrorProblem) {
     return Effect.fail(new UnexpectedResponse({ status: 500, detail: error.message }))

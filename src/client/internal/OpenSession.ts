@@ -14,7 +14,8 @@ import { partial, type AgentEvent } from "../../AgentEvent.ts"
 import { Message } from "../../Message.ts"
 import type { RunResult } from "../../Run.ts"
 import type * as Payload from "../../api/Payload.ts"
-import * as Problem from "../../api/Problem.ts"
+import type * as Problem from "../../api/Problem.ts"
+import * as Approval from "../../Approval.ts"
 import { InvalidContinuation } from "../../internal/continuation.ts"
 import { NotPaused } from "../../internal/errors.ts"
 import { eventsOnly } from "../../internal/eventsOnly.ts"
@@ -120,19 +121,14 @@ const runOf = (opened: Opened, requestId: string) =>
   Effect.suspend(() => {
     const known = opened.following.requests.get(requestId)
     if (known !== undefined) return Effect.succeed(known)
-    return Effect.flatMap(list(opened), (runs): Effect.Effect<string, Problem.RequestNotFound> => {
+    return Effect.flatMap(list(opened), (runs): Effect.Effect<string, Approval.RequestNotFound> => {
       const run = runs.find(
         ({ pending: { approvals, questions } }) =>
           approvals.some(({ approvalId }) => approvalId === requestId) ||
           questions.some(({ questionId }) => questionId === requestId)
       )
       if (run !== undefined) return Effect.succeed(run.runId)
-      return Effect.fail(
-        new Problem.RequestNotFound({
-          runId: runs.at(-1)?.runId ?? "",
-          detail: `No request ${requestId} waits.`
-        })
-      )
+      return Effect.fail(new Approval.RequestNotFound({ id: requestId }))
     })
   })
 

@@ -28,7 +28,7 @@ export interface Service {
     | Problem.SessionNotFound
     | Problem.SessionLocked
     | Problem.StorageUnavailable
-    | Problem.InvalidRequest
+    | Problem.MalformedRequest
     | Problem.RunNotFound
     | Problem.RunNotReady
   >

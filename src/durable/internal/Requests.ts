@@ -51,9 +51,9 @@ export interface Sent {
 type Body<A> = Schema.Codec<A, unknown>
 
 /** Encodes a body. Fails for one that the schema refuses. */
-export const encode = <A>(schema: Body<A>, value: A): Effect.Effect<Sent, Problem.InvalidRequest> =>
+export const encode = <A>(schema: Body<A>, value: A): Effect.Effect<Sent, Problem.MalformedRequest> =>
   Effect.mapBoth(Schema.encodeEffect(Schema.toCodecJson(schema))(value), {
-    onFailure: ({ message }) => new Problem.InvalidRequest({ detail: message }),
+    onFailure: ({ message }) => new Problem.MalformedRequest({ detail: message }),
     onSuccess: (body) => ({ v: version, body })
   })
 

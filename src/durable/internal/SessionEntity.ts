@@ -19,13 +19,13 @@ const body = { v: Schema.Int, body: Schema.Json }
 
 const toRun = [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady, Problem.StorageUnavailable] as const
 const toOpen = [Problem.SessionNotFound, Problem.SessionLocked, Problem.StorageUnavailable] as const
-const toMake = [Problem.InvalidRequest, Problem.Draining, Problem.StorageUnavailable] as const
+const toMake = [Problem.MalformedRequest, Problem.Draining, Problem.StorageUnavailable] as const
 const toAnswer = [
   Problem.RunNotFound,
   Problem.RunNotReady,
   Problem.RequestNotFound,
   Problem.AnswerConflict,
-  Problem.AnswerInvalid,
+  Problem.InvalidAnswer,
   Problem.SessionLocked,
   Problem.Draining,
   Problem.StorageUnavailable
@@ -37,7 +37,7 @@ const change = <Tag extends string, Success extends Schema.Top, Error extends Sc
   { error, success }: { readonly success: Success; readonly error: Error }
 ) => Rpc.make(tag, { payload: body, success, error }).annotate(ClusterSchema.Uninterruptible, "client")
 
-const Message = { success: Schema.Void, error: Schema.Union([Problem.InvalidRequest, ...toRun]) }
+const Message = { success: Schema.Void, error: Schema.Union([Problem.MalformedRequest, ...toRun]) }
 const Control = { success: Schema.Void, error: Schema.Union(toRun) }
 
 /** An entry of a log, with its frame of server-sent events. */
@@ -55,7 +55,7 @@ export const SessionEntity = Entity.make("AgentSession", [
       Problem.MessageNotFound,
       Problem.MessageExists,
       Problem.KeyReused,
-      Problem.InvalidRequest,
+      Problem.MalformedRequest,
       Problem.Draining,
       ...toOpen
     ])

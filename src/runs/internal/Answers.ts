@@ -6,7 +6,7 @@ import * as Struct from "effect/Struct"
 import type * as Agent from "../../Agent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
-import type * as Approval from "../../Approval.ts"
+import * as Approval from "../../Approval.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
 import type { Conversation } from "./Conversation.ts"
 import * as History from "../History.ts"
@@ -26,17 +26,21 @@ export const make = (host: Host): Answers => ({
     const first = ({ decision }: Pick<Payload.Decided, "decision">) =>
       decision === answer.decision
         ? Effect.succeed({ decision })
-        : conflict(runId, `The call has another decision: ${decision}`)
+        : conflict(approvalId, runId, `The call has another decision: ${decision}`)
     return answered(host, runId, {
       requestId: approvalId,
       give: (agent) =>
         Effect.flatMap(Effect.mapError(agent.answer(approvalId, answer), problem(runId)), first),
       find: ({ decisions }) => {
         const known = decisions.get(approvalId)
-        if (known === undefined) return new Problem.RequestNotFound({ runId })
+        if (known === undefined) return new Approval.RequestNotFound({ id: approvalId, runId })
         return known.argumentsHash === answer.argumentsHash
           ? first(known)
-          : conflict(runId, "The answer is about other params: its argumentsHash is not that of the request.")
+          : conflict(
+              approvalId,
+              runId,
+              "The answer is about other params: its argumentsHash is not that of the request."
+            )
       }
     })
   },
@@ -50,29 +54,28 @@ export const make = (host: Host): Answers => ({
         }),
       find: ({ answers }) => {
         const first = answers.get(questionId)
-        if (first === undefined) return new Problem.RequestNotFound({ runId })
+        if (first === undefined) return new Approval.RequestNotFound({ id: questionId, runId })
         const isSame =
           "answer" in answer
             ? first.declined !== true && JsonSchema.same(first.answer, answer.answer)
             : first.declined === true
         if (isSame) return Effect.succeed(shown(first))
-        return conflict(runId, `The question has another answer: ${JSON.stringify(shown(first))}`)
+        return conflict(questionId, runId, `The question has another answer: ${JSON.stringify(shown(first))}`)
       }
     })
 })
 
-const conflict = (runId: string, detail: string) => new Problem.AnswerConflict({ runId, detail })
+const conflict = (id: string, runId: string, detail: string) =>
+  new Approval.AnswerConflict({ id, runId, detail })
 
 const shown = (answer: Approval.QuestionAnswer) => Struct.pick(answer, ["answer", "declined", "reason"])
-
-type CannotAnswer = Problem.RequestNotFound | Problem.AnswerConflict | Problem.AnswerInvalid
 
 interface Answer<A> {
   /** The approval or the question. */
   readonly requestId: string
-  readonly give: (agent: Agent.Agent) => Effect.Effect<A, CannotAnswer>
+  readonly give: (agent: Agent.Agent) => Effect.Effect<A, Approval.CannotAnswer>
   /** Finds the first answer in a run that knows it. */
-  readonly find: (state: RunState) => Effect.Effect<A, Problem.RequestNotFound | Problem.AnswerConflict>
+  readonly find: (state: RunState) => Effect.Effect<A, Approval.RequestNotFound | Approval.AnswerConflict>
 }
 
 const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Answered, "answer">>(
@@ -86,7 +89,8 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
     const conversation = host.conversation(run.sessionId)
     const { agent } = conversation
     if (live !== undefined && agent !== undefined) {
-      if (!live.log.state.hasAsked(answer.requestId)) return yield* new Problem.RequestNotFound({ runId })
+      if (!live.log.state.hasAsked(answer.requestId))
+        return yield* new Approval.RequestNotFound({ id: answer.requestId, runId })
       const found = yield* Effect.catch(answer.give(agent), first(answer, live.log.state))
       yield* Requesting.held(live)
       return { ...found, runId }
@@ -97,7 +101,7 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
 /** The first answer to a request that the agent no longer has. */
 const first =
   <A>({ find }: Answer<A>, state: RunState) =>
-  (failure: CannotAnswer): Effect.Effect<A, CannotAnswer> =>
+  (failure: Approval.CannotAnswer): Effect.Effect<A, Approval.CannotAnswer> =>
     failure._tag === "RequestNotFound" ? find(state) : Effect.fail(failure)
 
 /** A run that takes answers: one that has shown its end takes none. */
@@ -141,21 +145,22 @@ const elsewhere = (host: Host, run: RunKey, requestId: string) =>
     const detail = isOfLast
       ? { detail: `Run ${last.runId} continues this one, and asks: answer that one.` }
       : {}
-    return new Problem.RequestNotFound({ runId, ...detail })
+    return new Approval.RequestNotFound({ id: requestId, runId, ...detail })
   })
 
 const opened = (conversation: Conversation, runId: string) =>
   Effect.catchTags(conversation.open, {
     SessionNotFound: () => new Problem.RunNotFound({ runId }),
-    InvalidRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
+    MalformedRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
   })
 
 const problem =
   (runId: string) =>
-  (error: Approval.CannotAnswer): CannotAnswer => {
-    if (error._tag === "RequestNotFound") return new Problem.RequestNotFound({ runId })
+  (error: Approval.CannotAnswer): Approval.CannotAnswer => {
+    const { id } = error
+    if (error._tag === "RequestNotFound") return new Approval.RequestNotFound({ id, runId })
     const { detail } = error
     return error._tag === "AnswerConflict"
-      ? new Problem.AnswerConflict({ runId, detail })
-      : new Problem.AnswerInvalid({ runId, detail })
+      ? new Approval.AnswerConflict({ id, runId, detail })
+      : new Approval.InvalidAnswer({ id, runId, detail })
   }

@@ -62,7 +62,7 @@ const find = Effect.fnUntraced(function* (host: Host, runId: string, isUnparked:
       SessionLocked: ({ detail = "" }) =>
         new Problem.RunNotReady({ runId, detail: `Another process has the run: ${detail}` }),
       SessionNotFound: () => new Problem.RunNotFound({ runId }),
-      InvalidRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
+      MalformedRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
     }
   )
   return host.runs.get(runId) ?? (yield* new Problem.RunOver({ runId }))

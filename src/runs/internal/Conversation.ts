@@ -423,4 +423,5 @@ const closedOnFailure =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.onExit(effect, (exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
 
-const refused = ({ message }: { readonly message: string }) => new Problem.InvalidRequest({ detail: message })
+const refused = ({ message }: { readonly message: string }) =>
+  new Problem.MalformedRequest({ detail: message })

@@ -77,4 +77,4 @@ export class Hold {
 }
 
 /** Whether another writer has the session, or has removed it. */
-const isTaken = ({ reason }: SessionError): boolean => reason._tag === "Locked" || reason._tag === "NotFound"
+const isTaken = ({ reason }: SessionError): boolean => reason._tag === "Locked" || reason._tag === "Missing"

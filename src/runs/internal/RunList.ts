@@ -23,7 +23,7 @@ export const page = (
   logs: Logs,
   read: (run: StoredRun) => Effect.Effect<Payload.Run | undefined, Problem.StorageUnavailable>,
   { cursor, limit = 50, status }: RunPage
-): Effect.Effect<Payload.Runs, Problem.InvalidRequest | Problem.StorageUnavailable> =>
+): Effect.Effect<Payload.Runs, Problem.MalformedRequest | Problem.StorageUnavailable> =>
   Effect.gen(function* () {
     const size = Math.max(1, limit)
     const items: Array<Payload.Run> = []
@@ -61,9 +61,9 @@ const isOpen = (status: Payload.ListedStatus): boolean =>
 
 const cursorOf = ({ created, runId }: Before): string => `${created}:${runId}`
 
-const readCursor = (cursor: string): Effect.Effect<Before, Problem.InvalidRequest> => {
+const readCursor = (cursor: string): Effect.Effect<Before, Problem.MalformedRequest> => {
   const [, created, runId] = /^(\d{1,15}):(.+)$/.exec(cursor) ?? []
   return created === undefined || runId === undefined
-    ? new Problem.InvalidRequest({ detail: "the cursor of the list is none of nextCursor" })
+    ? new Problem.MalformedRequest({ detail: "the cursor of the list is none of nextCursor" })
     : Effect.succeed({ created: Number(created), runId })
 }

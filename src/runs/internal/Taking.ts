@@ -35,7 +35,7 @@ export type CannotOpen =
   | Problem.SessionLocked
   | Problem.RunNotReady
   | Problem.StorageUnavailable
-  | Problem.InvalidRequest
+  | Problem.MalformedRequest
 
 interface Stores {
   readonly logs: Logs

@@ -59,7 +59,7 @@ export class Admission {
         token !== undefined ? this.rate.take(token, now) : isWrong ? this.wrong.take(address, now) : 0
       if (wait === 0)
         return token === undefined
-          ? refuse(new Problem.Unauthorized({}), { "www-authenticate": "Bearer" })
+          ? refuse(new Problem.TokenRefused({}), { "www-authenticate": "Bearer" })
           : Effect.void
       const detail = token === undefined ? { detail: "Too many wrong tokens came from this address." } : {}
       return refuse(new Problem.TooManyRequests(detail), { "retry-after": String(wait) })
@@ -80,7 +80,7 @@ export class Admission {
       Effect.mapError(({ reason }) =>
         reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
           ? isTooLarge
-          : new Refusal(new Problem.InvalidRequest({ detail: "The body could not be read." }))
+          : new Refusal(new Problem.MalformedRequest({ detail: "The body could not be read." }))
       ),
       // An interrupted reader destroys the connection, so that this one reads until the refusal is sent.
       Effect.forkChild,
@@ -94,7 +94,7 @@ export class Admission {
       Effect.flatMap(Option.match({ onNone: () => Effect.fail(isBusy), onSome: Effect.succeed })),
       Effect.flatMap((text) =>
         Json.nestsTooDeep(text)
-          ? refuse(new Problem.InvalidRequest({ detail: "The body nests too deep." }))
+          ? refuse(new Problem.MalformedRequest({ detail: "The body nests too deep." }))
           : Effect.void
       )
     )

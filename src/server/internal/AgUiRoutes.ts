@@ -8,6 +8,7 @@ import { AgUi } from "../../ag-ui/index.ts"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
+import * as Approval from "../../Approval.ts"
 import { cancelsOnLeave } from "./ChatRoutes.ts"
 import * as Chats from "../../runs/Chats.ts"
 import * as EventStream from "../EventStream.ts"
@@ -35,7 +36,7 @@ const run = (runs: Service, chats: Chats.Chats) =>
   Effect.gen(function* () {
     const input = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AgUi.RunAgentInput),
-      ({ message }) => new Problem.InvalidRequest({ detail: message })
+      ({ message }) => new Problem.MalformedRequest({ detail: message })
     )
     const options = { cancelOnLeave: yield* cancelsOnLeave }
     const { threadId: sessionId } = input
@@ -166,7 +167,7 @@ const give = Effect.fnUntraced(function* (runs: Service, run: Payload.Run, reply
   if (approval !== undefined) {
     if (decision === undefined) {
       const detail = "The payload that resumes an approval is {approved: boolean, reason?: string}."
-      return yield* new Problem.AnswerInvalid({ runId, detail })
+      return yield* new Approval.InvalidAnswer({ id, runId, detail })
     }
     const { argumentsHash } = approval
     return yield* Following.given(runs, id, runs.approve(runId, id, { ...decision, argumentsHash }))

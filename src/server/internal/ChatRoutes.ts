@@ -45,7 +45,7 @@ const chat = (runs: Service, chats: Chats.Chats, options: Options) =>
   Effect.gen(function* () {
     const request = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AiSdkUi.ChatRequest),
-      ({ message }) => new Problem.InvalidRequest({ detail: message })
+      ({ message }) => new Problem.MalformedRequest({ detail: message })
     )
     const cancelOnLeave = yield* cancelsOnLeave
     const { id: sessionId } = request

@@ -147,7 +147,7 @@ const ofRuns = HttpApiBuilder.group(
 
 /** The body of the request, which was decoded before. */
 const body = Effect.flatMap(HttpServerRequest, ({ json }) =>
-  Effect.mapError(json, ({ message }) => new Problem.InvalidRequest({ detail: message }))
+  Effect.mapError(json, ({ message }) => new Problem.MalformedRequest({ detail: message }))
 )
 
 /** The body that an endpoint reads. */

@@ -228,7 +228,7 @@ export interface Retention {
 export interface Service {
   /** Makes a session and opens it. Fails with `Exists` if there is one with the id. */
   readonly create: (options?: CreateOptions) => Effect.Effect<OpenSession, SessionError, Scope.Scope>
-  /** Opens a session for writing. Fails with `NotFound`, and at once with `Locked` if it is open elsewhere. */
+  /** Opens a session for writing. Fails with `Missing`, and at once with `Locked` if it is open elsewhere. */
   readonly open: (sessionId: string) => Effect.Effect<OpenSession, SessionError, Scope.Scope>
   /** Opens a session for writing, or makes it if there is none. */
   readonly openOrCreate: (

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import {
   Exists,
   Locked,
-  NotFound,
+  Missing,
   SessionError,
   type SessionReason,
   StorageFailed,
@@ -154,7 +154,7 @@ export class JsonlStorage {
     return Effect.map(Stream.runHead(this.lines(sessionId)), (head) => {
       const [line] = Option.getOrElse(head, () => [])
       return typeof line === "string" && line.includes(`"cwd":${JSON.stringify(cwd)}`)
-    }).pipe(Effect.catchReason("SessionError", "NotFound", () => Effect.succeed(false)))
+    }).pipe(Effect.catchReason("SessionError", "Missing", () => Effect.succeed(false)))
   }
 
   remove(sessionId: string): Using<void> {
@@ -176,7 +176,7 @@ export class JsonlStorage {
       if (known !== undefined && (yield* Effect.orElseSucceed(files.exists(known.path), () => false))) {
         return known
       }
-      return (yield* this.search(sessionId)) ?? (yield* failure(sessionId, new NotFound()))
+      return (yield* this.search(sessionId)) ?? (yield* failure(sessionId, new Missing()))
     })
   }
 
@@ -233,7 +233,7 @@ const failure = (sessionId: string, reason: SessionReason) => new SessionError({
 const reasonOf = (operation: string, error: PlatformError): SessionReason =>
   // A session that is to be made needs no file, but its folder.
   error.reason._tag === "NotFound" && operation !== "create"
-    ? new NotFound()
+    ? new Missing()
     : new StorageFailed({ operation, detail: LineReader.detailOf(error) })
 
 const failing =

@@ -105,7 +105,7 @@ const summary = (
       ...(name === "" ? {} : { name }),
       title: name === "" ? titleOf(user === undefined ? "" : Message.textOf(user)) : name
     }
-  }).pipe(Effect.catchReason("SessionError", "NotFound", () => Effect.undefined))
+  }).pipe(Effect.catchReason("SessionError", "Missing", () => Effect.undefined))
 
 interface Head {
   start?: SessionEntry.Start
@@ -188,7 +188,7 @@ export const retain = (
       storage.remove(sessionId).pipe(
         Effect.as([sessionId]),
         Effect.catchTag("SessionError", (error) =>
-          error.reason._tag === "Locked" || error.reason._tag === "NotFound"
+          error.reason._tag === "Locked" || error.reason._tag === "Missing"
             ? Effect.succeed([])
             : Effect.fail(error)
         )

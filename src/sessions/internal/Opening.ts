@@ -70,7 +70,7 @@ export const openOrCreate = (
   const make = create(storage, options, { ...created, sessionId })
   // Another process may make it in between.
   const reopen = Effect.catchReason(make, "SessionError", "Exists", () => open(storage, options, sessionId))
-  return Effect.catchReason(open(storage, options, sessionId), "SessionError", "NotFound", () => reopen)
+  return Effect.catchReason(open(storage, options, sessionId), "SessionError", "Missing", () => reopen)
 }
 
 const opened = (storage: SessionStorage, options: Options, shared: Shared, writer: Writer) =>

@@ -28,7 +28,7 @@ export const search = (
           Stream.flatMap((lines) => Stream.fromIterable(lines.flatMap(hits(sessionId)))),
           // Another process may have removed it.
           Stream.catchTag("SessionError", (error) =>
-            error.reason._tag === "NotFound" ? Stream.empty : Stream.fail(error)
+            error.reason._tag === "Missing" ? Stream.empty : Stream.fail(error)
           )
         )
       )
@@ -62,7 +62,7 @@ export const sessionOf = (
       else if (found.success !== undefined) return found.success
     }
     // Another process may have removed one.
-    return unreadable === undefined || unreadable.reason._tag === "NotFound" ? undefined : yield* unreadable
+    return unreadable === undefined || unreadable.reason._tag === "Missing" ? undefined : yield* unreadable
   })
 
 /** The session itself if it has the run, or the one that it has the run from. */

@@ -11,7 +11,7 @@ import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { Exists, Locked, NotFound, SessionError } from "../../Session.ts"
+import { Exists, Locked, Missing, SessionError } from "../../Session.ts"
 import type { NewSession, StoredSession, Wanted } from "../SessionStorage.ts"
 import type { Claim } from "../../sql/SqlClaims.ts"
 import * as SqlLines from "../../sql/SqlLines.ts"
@@ -64,14 +64,14 @@ export const find = (
   sessionId: string,
   isForUpdate = false
 ): Effect.Effect<Stored, Failure> => {
-  if (sessionId.includes("\0")) return failed(sessionId, new NotFound())
+  if (sessionId.includes("\0")) return failed(sessionId, new Missing())
   const lock = sql.onDialectOrElse({
     pg: () => sql.literal(isForUpdate ? "FOR UPDATE" : ""),
     orElse: () => sql.literal("")
   })
   return Effect.flatMap(
     sql<Stored>`SELECT * FROM effect_agent_session WHERE session_id = ${sessionId} ${lock}`,
-    ([found]) => (found === undefined ? failed(sessionId, new NotFound()) : Effect.succeed(found))
+    ([found]) => (found === undefined ? failed(sessionId, new Missing()) : Effect.succeed(found))
   )
 }
 
