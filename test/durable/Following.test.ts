@@ -78,7 +78,7 @@ describe("a watcher of a run of a cluster", () => {
       yield* TestClock.adjust("50 millis")
       assert.strictEqual(yield* looks, 1)
       assert.lengthOf(messages, 2)
-      assert.match(messages.join(), /The worker of run r has failed.*a bug/)
+      assert.match(messages.join(), /The worker of the run has failed.*a bug/)
       assert.lengthOf(
         messages.filter((line) => line.endsWith(JSON.stringify({ runId: "r", sessionId: "s" }))),
         2

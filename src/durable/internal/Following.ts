@@ -40,7 +40,7 @@ export const ended = (
 /** The end of the stream of a worker: another one has the session now, or will have it. */
 const lost = ({ runId, sessionId }: RunKey, cause: Cause.Cause<unknown>): Stream.Stream<never> => {
   if (!Cause.hasDies(cause)) return Stream.empty
-  const logged = Effect.logWarning(`The worker of run ${runId} has failed`, cause)
+  const logged = Effect.logWarning("The worker of the run has failed", cause)
   return Stream.drain(Stream.fromEffect(Effect.annotateLogs(logged, { runId, sessionId })))
 }
 

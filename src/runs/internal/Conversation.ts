@@ -157,6 +157,8 @@ export class Conversation {
         this.host.onId(taken.current)
         taken.current.isCounted = true
         taken.current.begun.openUnsafe()
+        const { runId } = taken.current
+        yield* Effect.annotateLogs(Effect.logInfo("The run continues in this process"), { runId })
         yield* this.resume(taken.current, made.agent)
       }
       yield* this.beginWaiting
@@ -209,7 +211,9 @@ export class Conversation {
   /** Lets go of the session in a fiber of its own: the store refuses a write. */
   private readonly lose: Effect.Effect<void> = Effect.suspend(() => {
     this.release()
-    return this.forked(this.host.leave)
+    return this.forked(
+      Effect.andThen(Effect.logWarning("This process no longer has the session"), this.host.leave)
+    )
   })
 
   /** Makes the agent of a session where the session stands. `state`: the session as the agent continues it. */

@@ -37,7 +37,7 @@ const take = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
     if (open._tag === "Success") return void failed.delete(sessionId)
     if (open.failure._tag === "SessionLocked" || open.failure._tag === "RunNotReady") return
     if (!failed.has(sessionId))
-      yield* Effect.logError(`The runs of session ${sessionId} cannot continue: ${open.failure.message}`)
+      yield* Effect.logError(`The runs of the session cannot continue: ${open.failure.message}`)
     failed.add(sessionId)
     if (open.failure._tag !== "SessionNotFound") return
     // Another process may have ended them.

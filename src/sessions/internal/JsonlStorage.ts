@@ -211,7 +211,10 @@ const stored = ({ created, path, sessionId }: SessionFiles.SessionFile) =>
     Effect.catch((error) =>
       error.reason._tag === "NotFound"
         ? Effect.succeedNone
-        : Effect.as(Effect.logWarning(`Session ${sessionId} cannot be read: ${error.message}`), Option.none())
+        : Effect.logWarning(`The session cannot be read: ${error.message}`).pipe(
+            Effect.annotateLogs({ sessionId }),
+            Effect.as(Option.none())
+          )
     )
   )
 
