@@ -332,7 +332,7 @@ const isVendors = (block: Message.Assistant["content"][number]): boolean =>
   block.type === "thinking" || block.opaque !== undefined
 
 /** Makes the function that leaves out the content of an entry. */
-const replacerOf = memoize(({ kind, reason }: Message.LeftOut): Replace => {
+const replacerOf = /* @__PURE__ */ memoize(({ kind, reason }: Message.LeftOut): Replace => {
   if (kind === "image" || kind === "file")
     return replacing(({ type }) => (type === kind ? reason : undefined))
   return memoize((message) => ({

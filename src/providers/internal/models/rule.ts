@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
+import { memoize } from "effect/Function"
 import type { ThinkingLevel } from "../../../RunOptions.ts"
 
 /**
@@ -193,34 +194,97 @@ export interface Rule {
   readonly isUnknown?: boolean
 }
 
+// ───────────────────────── Tables
+
 /** The facts on the models of one vendor. */
 export interface Table {
   readonly vendor: string
-  /** The first rule whose pattern matches an id applies. */
-  readonly rules: ReadonlyArray<Rule>
+  /** The members of the body for the words of a level (default: none). */
+  readonly wire?: Thinking["wire"]
+  /** The facts that a row does not have itself. */
+  readonly common: Facts
+  /** The first row whose pattern matches an id applies. */
+  readonly families: ReadonlyArray<Family>
   /** The days on which the vendor turns models off, as `YYYY-MM-DD`, with patterns of their ids (default: none). */
-  readonly endings?: Readonly<Record<string, string>>
+  readonly endings?: Readonly<Record<string, RegExp>>
   /** Limits and inputs at Amazon Bedrock. The first row whose pattern matches an id applies (default: none). */
   readonly atBedrock?: ReadonlyArray<BedrockRow>
 }
+
+/** A family of models, with its sources, which semicolons separate. */
+export type Family = readonly [family: string, pattern: RegExp, facts: Facts, sources: string, note?: string]
+
+/** The facts on a family. They are `verified`, unless they say otherwise. */
+export interface Facts
+  extends Omit<
+    Rule,
+    "contextWindow" | "family" | "maxOutput" | "note" | "pattern" | "sources" | "thinking" | "vendor"
+  > {
+  readonly tokens?: readonly [contextWindow: number, maxOutput?: number]
+  /** The levels, as `thinkingOf` takes them, or what a request sets. */
+  readonly thinking?: string | Thinking
+  readonly usual?: string
+}
+
+export type Levels = NonNullable<Thinking["levels"]>
 
 /**
  * The input of a model at Amazon Bedrock, its context window and its longest answer, by a pattern of its id there. A pattern alone: they
  * are as at its vendor. By `@earendil-works/pi-ai@1.5.2` dist/providers/data/amazon-bedrock.json.
  */
 export type BedrockRow =
-  | readonly [pattern: string]
-  | readonly [pattern: string, input: "text" | "image", contextWindow: number, maxOutput?: number]
+  | readonly [pattern: RegExp]
+  | readonly [pattern: RegExp, input: "text" | "image", contextWindow: number, maxOutput?: number]
+
+/** The usual member of Chat Completions. */
+export const chatEffort: NonNullable<Thinking["wire"]> = { chat: { reasoning_effort: "$" } }
+
+export const never: Thinking = { kind: "none", omitted: "doesNotThink" }
+export const always: Thinking = { kind: "always-on", omitted: "thinks" }
+
+/** Levels as words: `medium:high` is a level with another name at the vendor, and a model without `none` does not stop thinking. */
+export const thinkingOf = (words: string, wire: Thinking["wire"] = chatEffort): Thinking => {
+  const levels = Object.fromEntries(
+    words.split(" ").map((word) => {
+      const [level = word, name = level] = word.split(":")
+      return [level === "none" ? "off" : level, name]
+    })
+  )
+  return { kind: levels["off"] === undefined ? "always-on" : "effort", wire, levels, omitted: "thinks" }
+}
+
+/** The rules of a table, one for each family. */
+export const rulesIn = memoize(
+  ({ common, families, vendor, wire }: Table): ReadonlyArray<Rule> =>
+    families.map(([family, pattern, own, sources, note]) => {
+      const { thinking = never, tokens = [], usual, verified = true, ...facts } = { ...common, ...own }
+      const [contextWindow, maxOutput] = tokens
+      return {
+        vendor,
+        family,
+        pattern: pattern.source,
+        ...facts,
+        thinking: {
+          ...(typeof thinking === "string" ? thinkingOf(thinking, wire) : thinking),
+          ...(usual === "none" ? { omitted: "doesNotThink" } : {}),
+          ...(usual === undefined ? {} : { usual })
+        },
+        ...(contextWindow === undefined ? {} : { contextWindow }),
+        ...(maxOutput === undefined ? {} : { maxOutput }),
+        ...(note === undefined ? {} : { note }),
+        sources: sources.split("; "),
+        verified
+      }
+    })
+)
 
 // ───────────────────────── Ids
 
 /** Matches ids of models in the spellings of gateways, clouds and dated releases. */
 
-/** Whether a pattern of the table matches an id in any of its spellings. */
-export const matches = (pattern: string, id: string): boolean => {
-  const expression = compiled(pattern)
-  return spellings(id).some((spelling) => expression.test(spelling))
-}
+/** Whether a pattern matches an id in any of its spellings. */
+export const matches = (pattern: RegExp, id: string): boolean =>
+  spellings(id).some((spelling) => pattern.test(spelling))
 
 /** Whether a text is a regular expression. */
 export const isPattern = (pattern: string): boolean => {
@@ -246,7 +310,8 @@ const bedrock =
 
 const expressions = new Map<string, RegExp>()
 
-const compiled = (pattern: string): RegExp => {
+/** A pattern of the application, compiled once. */
+export const compiled = (pattern: string): RegExp => {
   const known = expressions.get(pattern)
   if (known !== undefined) return known
   const expression = new RegExp(pattern, "i")
@@ -327,7 +392,7 @@ export const makerOf = ({ vendor }: Served, model: string): string | undefined =
 export const joined = (known: Rule | undefined, model: string, served: Served): Rule | undefined => {
   const maker = makerOf(served, model)
   const isOurs = ({ vendor }: Rule) => vendor === undefined || vendor === maker || vendor === served.id
-  const added = served.own?.find((rule) => isOurs(rule) && matches(rule.pattern, model))
+  const added = served.own?.find((rule) => isOurs(rule) && matches(compiled(rule.pattern), model))
   if (added === undefined || known === undefined) return added ?? known
   const isLimited = added.maxOutput !== undefined || added.input !== undefined
   return { ...known, ...(isLimited ? { isSecondHand: false } : {}), ...added }
@@ -357,28 +422,27 @@ const loaded = (server: Server): Effect.Effect<(model: string) => Rule | undefin
   )
 
 /** Makes a function that finds the rule of a model in the table of its vendor. */
-export const among =
-  ({ atBedrock = [], endings = {}, rules }: Table) =>
-  (model: string): Rule | undefined => {
-    const fits = (pattern: string) => matches(pattern, model)
-    const rule = rules.find(({ pattern }) => fits(pattern))
+export const among = (table: Table) => {
+  const { atBedrock = [], endings = {}, families } = table
+  return (model: string): Rule | undefined => {
+    const fits = (pattern: RegExp | undefined) => pattern !== undefined && matches(pattern, model)
+    const rule = rulesIn(table)[families.findIndex(([, pattern]) => fits(pattern))]
     if (vendorAtBedrock(model) !== undefined) {
       const row = atBedrock.find(([pattern]) => fits(pattern))
       const { media: _none, ...here } = rule ?? { pattern: "" }
       if (row === undefined) return rule && { ...here, isSecondHand: true }
       return { ...here, ...limits(row) }
     }
-    const endsOn = Object.keys(endings).find((day) => fits(endings[day] ?? ""))
+    const endsOn = Object.keys(endings).find((day) => fits(endings[day]))
     return rule === undefined || endsOn === undefined ? rule : { ...rule, endsOn }
   }
+}
 
-const limits = ([pattern, input, contextWindow, maxOutput]: NonNullable<
-  Table["atBedrock"]
->[number]): Partial<Rule> =>
+const limits = ([pattern, input, contextWindow, maxOutput]: BedrockRow): Partial<Rule> =>
   input === undefined || contextWindow === undefined
     ? {}
     : {
-        pattern,
+        pattern: pattern.source,
         contextWindow,
         input: input === "text" ? ["text"] : ["text", "image"],
         sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/amazon-bedrock.json"],
