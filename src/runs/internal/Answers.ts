@@ -92,8 +92,8 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
       if (!live.log.state.hasAsked(answer.requestId))
         return yield* new Approval.RequestNotFound({ id: answer.requestId, runId })
       const found = yield* Effect.catch(answer.give(agent), first(answer, live.log.state))
-      yield* Requesting.held(live)
-      return { ...found, runId }
+      // The process may have let go of a run that waits while the answer was under way.
+      if (!live.isLeft) return yield* Effect.as(Requesting.held(live), { ...found, runId })
     }
     return yield* host.locked(run.sessionId, (conversation) => answerLate(host, conversation, run, answer))
   })
