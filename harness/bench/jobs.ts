@@ -29,9 +29,14 @@ const cpuPer = (what: string, digits = 2): Column => ({
   ratio: true
 })
 
+const partOf =
+  (part: number) =>
+  (count: number): number =>
+    Math.max(1, Math.round(count * part))
+
 /** All of them; `part` is how much of each, for a quick look. */
 export const jobs = (part: number): ReadonlyArray<Job> => {
-  const some = (count: number): number => Math.max(1, Math.round(count * part))
+  const some = partOf(part)
   const sizes = (counts: ReadonlyArray<number>, unit: string) =>
     counts.map((count) => ({
       label: `${some(count).toLocaleString("en")} ${unit}`,
@@ -125,6 +130,54 @@ export const jobs = (part: number): ReadonlyArray<Job> => {
         { figure: "listeners", label: "listeners left/run", digits: 2 },
         { figure: "heap", label: "heap kB left/run", digits: 2 }
       ],
+      rounds: 1
+    }
+  ]
+}
+
+/** Those of runs that a database keeps: 5 steps a run, which are 3 model calls and 2 tool calls. */
+export const durable = (part: number): ReadonlyArray<Job> => {
+  const some = partOf(part)
+  return [
+    {
+      id: "D1",
+      title: "Runs in a database, of 3 model calls and 2 tool calls",
+      workload: "rate",
+      sizes: [
+        { label: "1 at a time", size: [1, some(60), some(100)] },
+        { label: "50 at a time", size: [some(50), some(250), some(400)] }
+      ],
+      columns: [
+        { figure: "statements", label: "statements", digits: 1 },
+        { figure: "written", label: "kB written" },
+        cpuPer("ms/run", 1),
+        { figure: "speed", label: "runs/s" }
+      ],
+      rounds: 3
+    },
+    {
+      id: "D2",
+      title: `${some(300)} runs that wait for a person`,
+      workload: "waiting",
+      sizes: [{ size: [some(300), some(3000)] }],
+      columns: [
+        { figure: "heap", label: "heap kB/run" },
+        { figure: "idle", label: "idle CPU ms/s", digits: 1 },
+        { figure: "answer", label: "answer ms" },
+        { figure: "start", label: "CPU ms of the next process" },
+        { figure: "again", label: "answer ms there" }
+      ],
+      rounds: 1
+    },
+    {
+      id: "D3",
+      title: "The cost of a turn in a long run: CPU ms/turn",
+      workload: "growth",
+      sizes: [20, 100, 400].map((turns) => ({
+        label: `${some(turns)} turns`,
+        size: [some(turns), some(400)]
+      })),
+      columns: [cpuPer("ms")],
       rounds: 1
     }
   ]

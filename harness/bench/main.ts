@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --only W1,W2] [--rounds N] [--quick] [--peers]`: prints what raw clients and this library cost, as
- * Markdown. Every measurement is a process of its own, all of a round are taken one after the other, and a ratio is the
+ * `npm run bench [-- [durable] [--only W1,W2] [--rounds N] [--quick] [--peers]]`: prints what raw clients and this library cost, or what
+ * runs in a database do, as Markdown. Every measurement is a process of its own, all of a round are taken one after the other, and a ratio is the
  * median of those within the rounds. CPU is that of the process that runs the agents, user and system.
  */
 import { type ChildProcess, fork } from "node:child_process"
@@ -9,13 +9,16 @@ import { readFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { type Contender, ours, packages, peers, peersFolder } from "./contenders.ts"
-import { type Job, jobs } from "./jobs.ts"
+import * as Contenders from "./contenders.ts"
+import type { Contender } from "./contenders.ts"
+import * as Jobs from "./jobs.ts"
+import type { Job } from "./jobs.ts"
 import * as Startup from "./startup.ts"
 import { type Row, table } from "./table.ts"
 import type { Figures } from "./workloads.ts"
 
-const { values: options } = parseArgs({
+const { positionals, values: options } = parseArgs({
+  allowPositionals: true,
   options: {
     only: { type: "string" },
     rounds: { type: "string" },
@@ -40,7 +43,12 @@ const measure = async (contender: Contender, job: Job, size: ReadonlyArray<numbe
   const child = fork(
     join(import.meta.dirname, "measure.ts"),
     [contender.path, job.workload, origin, ...size.map(String)],
-    { execArgv: ["--expose-gc"], stdio: ["ignore", "ignore", "ignore", "ipc"], timeout: patience }
+    {
+      execArgv: [...process.execArgv, "--expose-gc"],
+      env: { ...process.env, ...(contender.server === undefined ? {} : { BENCH_SERVER: contender.server }) },
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+      timeout: patience
+    }
   )
   return answerOf(child)
 }
@@ -103,28 +111,37 @@ const versionsOf = (names: ReadonlyArray<string>, folder = ""): string =>
 const circumstances = (): string => {
   const machine = `${cpus().length} cores of ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}`
   const versions = versionsOf(["effect", "undici"])
-  return `Node ${process.version}, ${versions}${options.peers ? `, ${versionsOf(packages, peersFolder)}` : ""}; ${machine}`
+  return `Node ${process.version}, ${versions}${options.peers ? `, ${versionsOf(Contenders.packages, Contenders.peersFolder)}` : ""}; ${machine}`
 }
 
 const part = options.quick ? 0.1 : 1
 const only = options.only?.split(",")
 const wanted = (id: string): boolean => only === undefined || only.includes(id)
-const contenders = [...ours, ...(options.peers ? peers() : [])]
-const chosen = jobs(part).filter(({ id }) => wanted(id))
+const isDurable = positionals[0] === "durable"
+const contenders = isDurable
+  ? Contenders.durable()
+  : [...Contenders.ours, ...(options.peers ? Contenders.peers() : [])]
+const all = isDurable ? Jobs.durable(part) : Jobs.jobs(part)
+const chosen = all.filter(({ id }) => wanted(id))
+const isStartup = !isDurable && wanted("W5")
 const rounds = (usual: number): number => Number(options.rounds ?? (options.quick ? 1 : usual))
 
-if (chosen.length === 0 && !wanted("W5")) {
-  const known = [...jobs(1).map(({ id }) => id), "W5"].join(", ")
-  console.error(`Usage: npm run bench [-- --only ID,ID] [--rounds N] [--quick] [--peers]   IDs: ${known}`)
+if ((chosen.length === 0 && !isStartup) || positionals.length > (isDurable ? 1 : 0)) {
+  const known = [...Jobs.jobs(1), ...Jobs.durable(1)].map(({ id }) => id).join(", ")
+  console.error(
+    `Usage: npm run bench [-- [durable] [--only ID,ID] [--rounds N] [--quick] [--peers]   IDs: W5, ${known}`
+  )
   process.exit(2)
 }
 console.log(`${circumstances()}\n`)
 const { origin, server } = await startServer()
 for (const job of chosen) {
-  console.log(await play(job, job.onlyOurs === true ? ours : contenders, rounds(job.rounds), origin))
+  console.log(
+    await play(job, job.onlyOurs === true ? Contenders.ours : contenders, rounds(job.rounds), origin)
+  )
 }
 server.disconnect()
-if (wanted("W5")) {
+if (isStartup) {
   const rows: ReadonlyArray<Row> = await Startup.startup(contenders, rounds(7))
   console.log(table("W5: A process that begins", Startup.columns, rows))
 }

@@ -21,7 +21,7 @@ const check = (isSo: boolean, what: string): void => {
   if (!isSo) throw new Error(what)
 }
 
-const same = (what: string, got: number, expected: number): void =>
+export const same = (what: string, got: number, expected: number): void =>
   check(got === expected, `${what}: ${got}, not ${expected}`)
 
 /** What the last answer of a run with tools says, in characters. */
@@ -72,7 +72,7 @@ const seenBy = async ({ origin }: Place) => {
 
 const collect = (): void => globalThis.gc?.()
 
-const settled = async (): Promise<void> => {
+export const settled = async (): Promise<void> => {
   for (let round = 0; round < 8; round++) {
     collect()
     await sleep(50)
@@ -80,7 +80,7 @@ const settled = async (): Promise<void> => {
 }
 
 /** CPU of the process, user and system, and time, in milliseconds. */
-const measured = async <A>(run: () => Promise<A>) => {
+export const measured = async <A>(run: () => Promise<A>) => {
   collect()
   await sleep(30)
   const cpu = process.cpuUsage()
@@ -91,7 +91,7 @@ const measured = async <A>(run: () => Promise<A>) => {
   return { cpu: (user + system) / 1000, wall, result }
 }
 
-const quantile = (values: ReadonlyArray<number>, part: number): number =>
+export const quantile = (values: ReadonlyArray<number>, part: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(part * (values.length - 1))] ?? NaN
 
 const micros = (from: bigint, to: bigint): number => Number(to - from) / 1000

@@ -36,7 +36,7 @@ export const sqlite: Make = Effect.map(
 )
 
 /** A database of a server. */
-export const postgres = ({ url }: Server): Make => {
+export const postgres = ({ url }: Pick<Server, "url">): Make => {
   const run = (text: string) =>
     PgClient.PgClient.pipe(
       Effect.flatMap((sql) => sql.unsafe(text)),

@@ -44,7 +44,8 @@ export async function loop({ ask, maxTurns, model, onText, prompt, system, tools
   }
 }
 
-const read = (answer, text, onText) => {
+/** Reads a piece of the text of an answer: `{ text: "", calls: [], rest: "" }` becomes the answer. */
+export const read = (answer, text, onText) => {
   const lines = (answer.rest + text).split("\n")
   answer.rest = lines.pop()
   for (const line of lines) {

@@ -1,14 +1,13 @@
 /** The layers of a worker, as an application composes them. */
-import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import { Agent, Approval } from "effect-agent"
 import { Cluster, DurableRuns } from "effect-agent/durable"
 import * as NodeCluster from "effect-agent/node/NodeCluster"
-import { Agents, LiveRuns, RunLogStore, type Runs, SqlRunLogStore } from "effect-agent/server"
-import { MemorySessionStore, SqlSessionStore } from "effect-agent/sessions"
-import * as NodeSqlite from "effect-agent/node/NodeSqlite"
+import { Agents, LiveRuns, RunLogStore, type Runs } from "effect-agent/server"
+import { MemorySessionStore } from "effect-agent/sessions"
 import * as Beside from "./beside.ts"
 import * as Cast from "./cast.ts"
+import * as Stores from "./stores.ts"
 import * as World from "./world.ts"
 
 export interface Settings {
@@ -32,22 +31,6 @@ export interface Settings {
    */
   readonly engine?: "cluster" | "live" | "stored" | "memory"
 }
-
-export const database = (url: string) =>
-  url.startsWith("sqlite:")
-    ? NodeSqlite.layer({ filename: url.slice("sqlite:".length) })
-    : PgClient.layer({
-        url: Redacted.make(url),
-        maxConnections: 10,
-        startupParameters: { timezone: "UTC" }
-      })
-
-/** The stores, which wait for a database that is away. */
-export const stores = (url: string) =>
-  SqlRunLogStore.layer({ patience: "2 minutes" }).pipe(
-    Layer.provideMerge(SqlSessionStore.layer({ takeOver: true, patience: "2 minutes" })),
-    Layer.provideMerge(database(url))
-  )
 
 const policy = Approval.layer({ rules: [Approval.ask("once")], otherwise: "allow", asked: "wait" })
 
@@ -73,7 +56,7 @@ const cluster = ({ cluster, url }: Settings) => {
     cluster === undefined
       ? Cluster.embedded()
       : NodeCluster.worker({ port: cluster.port, lease: cluster.lease })
-  return Layer.provideMerge(own, stores(url))
+  return Layer.provideMerge(own, Stores.layer(url))
 }
 
 /** The runs of a worker. */
@@ -84,9 +67,9 @@ export const runs = (settings: Settings): Layer.Layer<Runs.Runs, unknown> => {
     case "memory":
       return LiveRuns.layer().pipe(Layer.provide([own, MemorySessionStore.layer(), RunLogStore.layerMemory]))
     case "stored":
-      return LiveRuns.layer().pipe(Layer.provide([own, stores(url)]))
+      return LiveRuns.layer().pipe(Layer.provide([own, Stores.layer(url)]))
     case "live":
-      return LiveRuns.layer().pipe(Layer.provide([own, stores(url)]))
+      return LiveRuns.layer().pipe(Layer.provide([own, Stores.layer(url)]))
     case "cluster":
       return DurableRuns.layer().pipe(
         Layer.provideMerge(DurableRuns.worker(gate === undefined ? {} : { concurrency: gate })),

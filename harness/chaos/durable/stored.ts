@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Message } from "effect-agent"
 import { RunLogStore } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
-import * as Stack from "./stack.ts"
+import * as Stores from "./stores.ts"
 
 export interface Stored {
   readonly runs: ReadonlyArray<RunLogStore.StoredRun>
@@ -21,4 +21,4 @@ export const read = (url: string, sessionId: string, runId: string): Promise<Sto
       lines: yield* logs.read({ runId, sessionId }),
       messages: entries.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
     }
-  }).pipe(Effect.provide(Stack.stores(url)), Effect.scoped, Effect.runPromise)
+  }).pipe(Effect.provide(Stores.layer(url)), Effect.scoped, Effect.runPromise)
