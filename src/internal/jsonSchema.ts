@@ -76,7 +76,7 @@ interface Sort {
 }
 
 /** The keywords of a schema, read once. */
-const sortOf = memoize((schema: JsonObject): Sort => {
+const sortOf = /* @__PURE__ */ memoize((schema: JsonObject): Sort => {
   const {
     additionalProperties: others = true,
     nullable,

@@ -319,7 +319,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F042",
     without: "events that nobody knows are left out",
-    file: "src/providers/internal/anthropic/block.ts",
+    file: "src/providers/internal/anthropic/wire.ts",
     from: 'return typeof type === "string" ? other : undefined',
     to: "return undefined",
     test: framingTest

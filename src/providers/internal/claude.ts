@@ -24,7 +24,7 @@ export const budget = { leaves: 1024 }
  *
  * Anthropic rejects other keywords, so they stand in descriptions, as its SDK writes them. The reader of the output has to check them.
  */
-export const enforceable = memoize(
+export const enforceable = /* @__PURE__ */ memoize(
   ({ schema }: NonNullable<ModelOptions["output"]>): Json.Json =>
     ofValue(schema, { takes, refers: true, closes: true })
 )

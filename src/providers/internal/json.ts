@@ -51,6 +51,24 @@ export const encode = (value: unknown): string => {
   return json.includes("\\ud") ? json.replace(loneSurrogate, "\\ufffd") : json
 }
 
+/** How the members of an object are read, by their names. */
+type Readers = Readonly<Record<string, (json: Json | undefined) => unknown>>
+
+/** The members of an object that a reader knows. */
+export type Read<R extends Readers> = { readonly [Name in keyof R]: ReturnType<R[Name]> }
+
+/** Makes a reader of objects of known members, which are all read. Not for deltas: it makes an object for each. */
+export function record<R extends Readers>(readers: R): (json: Json | undefined) => Read<R>
+export function record(readers: Readers) {
+  const all = Object.entries(readers)
+  return (json: Json | undefined) => {
+    const members = object(json) ?? {}
+    const known: Record<string, unknown> = {}
+    for (const [name, read] of all) known[name] = read(members[name])
+    return known
+  }
+}
+
 /** Makes an encoder of lists from an encoder of items. */
 export const listOf =
   <Item>(write: (item: Item) => string) =>

@@ -16,7 +16,7 @@ import { type Form, ofValue } from "./schemaWriter.ts"
 export const form: Form = { takes: () => true, refers: true }
 
 /** The schema of an output, and whether OpenAI enforces it, computed once for each output. */
-export const format = memoize(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
+export const format = /* @__PURE__ */ memoize(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
   const taken = ofValue(schema, form)
   return { name, schema: taken, strict: isClosed(taken) }
 })

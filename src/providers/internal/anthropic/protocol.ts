@@ -18,15 +18,14 @@ import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { wholeArguments } from "../../../reply/WholeArguments.ts"
 import { type Protocol, isReason } from "../../Protocol.ts"
 import { byMembers, isFailure, noted, refusalIn } from "../counting.ts"
-import * as Counting from "../counting.ts"
 import { detailIn } from "../failure.ts"
 import * as Json from "../json.ts"
 import type { Question } from "../question.ts"
 import { api, headers } from "./api.ts"
-import * as Blocks from "./block.ts"
-import { type Block, type Index, readEvent, type Wire } from "./block.ts"
 import { toMedia } from "./content.ts"
 import { type Dialect, encoder, inContainer } from "./request.ts"
+import * as Blocks from "./wire.ts"
+import { type Block, countUsage, type Event, type Index, readEvent, type Says, usageIn } from "./wire.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const anthropicMessages = (provider: string, dialect: Dialect = {}): Protocol => ({
@@ -56,8 +55,8 @@ const name = "anthropic-messages"
 const counted = ["messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"]
 
 /** A gateway that retries sends a second answer after the start of the first. */
-const strange = ({ messageId }: State, event: Wire): Reason | undefined => {
-  const id = event.type === "message_start" ? Json.text(event.message["id"]) : undefined
+const strange = ({ messageId }: State, event: Event): Reason | undefined => {
+  const id = event.type === "message_start" ? event.message.id : undefined
   return messageId !== undefined && id !== undefined && id !== messageId
     ? new StreamTruncated({ detail: "Another answer began in the middle of this one" })
     : undefined
@@ -113,7 +112,7 @@ const initial = (reply: ReplyWriter, keepsUnsigned: boolean): State => ({
   earlier: undefined
 })
 
-const step = (state: State, event: Wire): boolean => {
+const step = (state: State, event: Event): boolean => {
   switch (event.type) {
     case "content_block_delta":
       stepDelta(state, event.index, event.delta)
@@ -130,7 +129,7 @@ const step = (state: State, event: Wire): boolean => {
       stepStart(state, event.message)
       return false
     case "message_delta":
-      stepMessage(state, event.delta, event.usage)
+      stepMessage(state, event.message)
       return false
     case "message_stop":
       return true
@@ -142,16 +141,16 @@ const step = (state: State, event: Wire): boolean => {
   }
 }
 
-const stepStart = (state: State, message: Json.JsonObject): void => {
-  const responseId = Json.text(message["id"])
+const stepStart = (state: State, message: Says): void => {
+  const { content, id: responseId, model: responseModel } = message
   state.messageId ??= responseId
-  stepMessage(state, message, Json.object(message["usage"]))
-  state.reply.name({ responseId, responseModel: Json.text(message["model"]) })
+  stepMessage(state, message)
+  state.reply.name({ responseId, responseModel })
   state.reply.start()
   if (state.isBegun) return
   state.isBegun = true
   // After results of code in its container, the vendor sends an answer whole, with its start.
-  for (const block of Json.array(message["content"])) {
+  for (const block of content) {
     if (Json.isObject(block)) close(state, begin(state, undefined, block))
   }
 }
@@ -159,12 +158,11 @@ const stepStart = (state: State, message: Json.JsonObject): void => {
 /** Reads the members of the message as a whole. */
 const stepMessage = (
   state: State,
-  message: Json.JsonObject | undefined,
-  usage: Json.JsonObject | undefined
+  { container, stop_details: details, stop_reason: stop, usage }: Says
 ): void => {
-  state.stop = Json.text(message?.["stop_reason"]) ?? state.stop
-  state.stopDetails = message?.["stop_details"] ?? state.stopDetails
-  state.container = Json.text(Json.object(message?.["container"])?.["id"]) ?? state.container
+  state.stop = stop ?? state.stop
+  state.stopDetails = details ?? state.stopDetails
+  state.container = container.id ?? state.container
   if (usage !== undefined) state.usage = countUsage(state.usage, usage)
 }
 
@@ -175,8 +173,8 @@ const at = ({ blocks, open }: State, index: Index): Block | undefined =>
 const begin = (state: State, index: Index, wire: Json.JsonObject): Block => {
   const unended = state.open.get(index)
   if (unended !== undefined) close(state, unended)
-  if (wire["type"] === "fallback") state.fallback = Json.text(Json.object(wire["to"])?.["model"])
   const block = Blocks.open(state.reply, state.names, index, wire)
+  if (block.head.type === "fallback") state.fallback = block.head.to.model
   state.blocks.push(block)
   state.open.set(index, block)
   Blocks.say(block, wire[block.kind])
@@ -319,67 +317,3 @@ const resume = (state: State, provider: string, question: Question): Question | 
   const vendor = inContainer(question.vendor, state.container)
   return { ...question, messages: [...question.messages, partial], vendor }
 }
-
-// ───────────────────────── Usage
-
-// The usage of an answer of Anthropic Messages, which the server sends twice, with the counts known so far.
-
-/** Merges counts: a later value replaces an earlier one. */
-export const countUsage = (before: Json.JsonObject | undefined, update: Json.JsonObject): Json.JsonObject => {
-  // Some servers send zeros for input that they counted before.
-  const isBlank = before !== undefined && inputOf(update) === 0 && inputOf(before) > 0
-  const isNews = ([field, value]: readonly [string, Json.Json]) =>
-    fields.has(field) && value !== null && !(isBlank && inputFields.includes(field))
-  return { ...before, ...Object.fromEntries(Object.entries(update).filter(isNews)) }
-}
-
-/** Converts the counts, `undefined` if there are none. */
-export const usageIn = (counted: Json.JsonObject | undefined): Usage.Usage | undefined =>
-  Json.array(counted?.["iterations"]).reduce<Usage.Usage | undefined>((sum, iteration) => {
-    const { type, ...counts } = Json.object(iteration) ?? {}
-    const usage = apart.has(type) ? messageOf(counts) : undefined
-    return usage === undefined ? sum : Usage.add(sum ?? Usage.zero, usage)
-  }, messageOf(counted))
-
-/** The requests of the vendor itself that the counts of the message leave out, though they cost as much. */
-const apart: ReadonlySet<Json.Json | undefined> = new Set(["compaction", "advisor_message"])
-
-const messageOf = (counted: Json.JsonObject | undefined): Usage.Usage | undefined => {
-  if (counted === undefined || !Object.values(counted).some((value) => typeof value === "number"))
-    return undefined
-  const reasoning = Counting.tokens(Json.object(counted["output_tokens_details"])?.["thinking_tokens"])
-  const cacheWriteLong = Counting.first(Json.object(counted["cache_creation"]), "ephemeral_1h_input_tokens")
-  const cost = Counting.cost(counted["cost"])
-  return Usage.make({
-    input: inputOf(counted),
-    output: Counting.tokens(counted["output_tokens"]) ?? 0,
-    cacheRead: Counting.tokens(counted["cache_read_input_tokens"]) ?? 0,
-    cacheWrite: Counting.tokens(counted["cache_creation_input_tokens"]) ?? 0,
-    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
-    ...Counting.hostedToolCalls(counted["server_tool_use"]),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(cost === undefined ? {} : { cost })
-  })
-}
-
-const inputFields: ReadonlyArray<string> = [
-  "input_tokens",
-  "cache_read_input_tokens",
-  "cache_creation_input_tokens"
-]
-
-/** The members that are read. A server may send any number of others. */
-const fields: ReadonlySet<string> = new Set([
-  ...inputFields,
-  "output_tokens",
-  "output_tokens_details",
-  "cache_creation",
-  "server_tool_use",
-  "iterations",
-  "cost",
-  "service_tier"
-])
-
-/** The server counts tokens that are read from and written to a cache separately. */
-const inputOf = (counted: Json.JsonObject): number =>
-  inputFields.reduce((sum, field) => sum + (Counting.tokens(counted[field]) ?? 0), 0)

@@ -80,7 +80,7 @@ const form: Form = {
 }
 
 /** An output schema in this form. */
-export const outputSchema = memoize(({ schema }: NonNullable<ModelOptions["output"]>) =>
+export const outputSchema = /* @__PURE__ */ memoize(({ schema }: NonNullable<ModelOptions["output"]>) =>
   ofValue(schema, form)
 )
 
