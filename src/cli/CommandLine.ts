@@ -69,6 +69,10 @@ const examples = [
     description: "Continues the newest session of this folder"
   },
   { command: 'effect-agent --approve defer "clean up"', description: "Ends where a call needs an approval" },
+  {
+    command: 'effect-agent --url http://127.0.0.1:4111 "clean up"',
+    description: "Runs the prompt at a server, which has the token of EFFECT_AGENT_TOKEN"
+  },
   { command: 'effect-agent --json "list src" | jq -c ._tag', description: "Writes one event on each line" }
 ]
 
@@ -78,7 +82,9 @@ const prompt = Argument.String("prompt").pipe(
   Argument.map((words) => words.join(" "))
 )
 
-const line = { prompt, ...SettingTable.flags }
+const { tokenFile, url } = ServerSettings.flags
+
+const line = { prompt, ...SettingTable.flags, url, tokenFile }
 
 const models = Command.make("models", {
   filter: Argument.String("filter").pipe(

@@ -24,3 +24,10 @@ export class UsageError extends TaggedError<UsageError>()("UsageError", { detail
     return this.detail
   }
 }
+
+/** A failure of the place where a prompt runs. The message is one line. */
+export class Failed extends TaggedError<Failed>()("Failed", { detail: Schema.String }) {
+  override get message(): string {
+    return this.detail
+  }
+}

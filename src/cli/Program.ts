@@ -13,7 +13,7 @@ import * as References from "effect/References"
 import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
-import type { UsageError } from "./ExitCode.ts"
+import type { Failed, UsageError } from "./ExitCode.ts"
 import * as SettingTable from "./settings/SettingTable.ts"
 import * as Inert from "./terminal/Inert.ts"
 import * as Keyboard from "./terminal/Keyboard.ts"
@@ -49,12 +49,13 @@ const program = (args: ReadonlyArray<string>, version: string) =>
   Effect.flatMap(Signals.orEnd(ready(args, version)), (next) => {
     if (typeof next === "number") return Effect.succeed(next)
     if ("serve" in next) return serve(next.serve)
-    return "worker" in next ? worker(next.worker) : next.run(next.plan)
+    return "worker" in next ? worker(next.worker) : next.run
   }).pipe(
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
       UsageError: ({ message }) => complain(message),
       SessionError: ({ message }) => complain(message, ExitCode.failed),
+      Failed: ({ message }) => complain(message, ExitCode.failed),
       ConfigError: ({ message }) => complain(message)
     }),
     // The presenter has shown the errors.
@@ -63,56 +64,63 @@ const program = (args: ReadonlyArray<string>, version: string) =>
 
 type Services = Layer.Success<ReturnType<typeof services>>
 
+/** Runs a module that is loaded then. */
+const loaded = <M, A, E, R>(load: () => Promise<M>, use: (module: M) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Effect.promise(load), use)
+
 /** The commands beside a prompt, each loaded when it is called. */
 const commandsOf = (
   version: string
-): CommandLine.Commands<ConfigError | SessionError | UsageError, Services> => ({
-  acp: (flags) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/Acp.ts")),
-      ({ run }) => run(flags, process.env, version)
-    ),
-  mcp: (flags) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/McpServer.ts")),
-      ({ run }) => run(flags, process.env, version)
-    ),
-  approve: (line) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/Approve.ts")),
-      ({ run }) => run(line, process.env)
-    ),
-  sessions: (line) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/SessionList.ts")),
-      ({ run }) => run(line, process.env)
-    ),
-  runs: (line) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/RunCommands.ts")),
-      ({ run }) => run(line, process.env)
-    ),
-  models: (request) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/ModelList.ts")),
-      ({ show }) => show(request, process.env)
-    ),
-  config: (request) =>
-    Effect.flatMap(
-      Effect.promise(() => import("./commands/ConfigList.ts")),
-      ({ show }) => show(request, process.env)
-    )
-})
+): CommandLine.Commands<ConfigError | Failed | SessionError | UsageError, Services> => {
+  const { env } = process
+  return {
+    acp: (flags) =>
+      loaded(
+        () => import("./commands/Acp.ts"),
+        ({ run }) => run(flags, env, version)
+      ),
+    mcp: (flags) =>
+      loaded(
+        () => import("./commands/McpServer.ts"),
+        ({ run }) => run(flags, env, version)
+      ),
+    approve: (line) =>
+      loaded(
+        () => import("./commands/Approve.ts"),
+        ({ run }) => run(line, env)
+      ),
+    sessions: (line) =>
+      loaded(
+        () => import("./commands/SessionList.ts"),
+        ({ run }) => run(line, env)
+      ),
+    runs: (line) =>
+      loaded(
+        () => import("./commands/RunCommands.ts"),
+        ({ run }) => run(line, env)
+      ),
+    models: (request) =>
+      loaded(
+        () => import("./commands/ModelList.ts"),
+        ({ show }) => show(request, env)
+      ),
+    config: (request) =>
+      loaded(
+        () => import("./commands/ConfigList.ts"),
+        ({ show }) => show(request, env)
+      )
+  }
+}
 
 const serve = (line: Line) =>
-  Effect.flatMap(
-    Effect.promise(() => import("./commands/Serve.ts")),
+  loaded(
+    () => import("./commands/Serve.ts"),
     ({ run }) => run(line, process.env)
   )
 
 const worker = (line: Line) =>
-  Effect.flatMap(
-    Effect.promise(() => import("./commands/Worker.ts")),
+  loaded(
+    () => import("./commands/Worker.ts"),
     ({ run }) => run(line, process.env)
   )
 
@@ -121,15 +129,11 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   const parsed = yield* CommandLine.parse(args, version, commandsOf(version))
   if ("code" in parsed) return parsed.code
   if ("serve" in parsed || "worker" in parsed) return parsed
-  const { prepare, run } = yield* Effect.promise(() => import("./agent/PromptRun.ts"))
-  return { plan: yield* prepare(parsed.line), run }
+  const { prepare } = yield* Effect.promise(() => import("./agent/PromptRun.ts"))
+  return { run: yield* prepare(parsed.line) }
 })
 
-const complain = Effect.fnUntraced(function* (message: string, code: number = ExitCode.usage) {
-  const { err, paint } = yield* Screen.Screen
-  yield* err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`)
-  return code
-})
+const complain = (message: string, code: number = ExitCode.usage) => Effect.as(Screen.complain(message), code)
 
 /** Reports a defect or an unexpected failure. */
 const broken = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, verbose: boolean) {

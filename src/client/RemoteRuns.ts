@@ -24,6 +24,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
+import { InvalidAnswer } from "../Approval.ts"
 import { type Entry, LogEntry } from "../runs/LogEntry.ts"
 import * as Runs from "../runs/Runs.ts"
 import * as Trace from "../runs/Trace.ts"
@@ -79,6 +80,10 @@ const invalid = (detail: string) => Effect.fail(new Problem.MalformedRequest({ d
 /** A body as HTTP takes it. */
 const bodyOf = <A>(schema: Schema.Codec<A, unknown>, body: unknown) =>
   Effect.catch(Schema.decodeUnknownEffect(Schema.toType(schema))(body), ({ message }) => invalid(message))
+
+/** The members of an answer that HTTP takes. */
+const answerOf = <A>(runId: string, id: string, schema: Schema.Codec<A, unknown>, answer: A) =>
+  Effect.mapError(bodyOf(schema, answer), ({ detail = "" }) => new InvalidAnswer({ id, runId, detail }))
 
 const isOver = ({ status }: Payload.Run): boolean =>
   status !== "queued" && status !== "running" && status !== "paused"
@@ -195,16 +200,20 @@ const toRun = (link: Link.Link, client: AgentClient.Runs): ToRun => {
       ),
     resume: (runId, reason) => plain(client.resume(runId, reason)),
     cancel: (runId, reason) => plain(client.cancel(runId, reason)),
-    approve: (runId, approvalId, payload) =>
-      plain(
-        Link.once((key) =>
-          Link.repeated(link, runs.approve({ params: { runId, approvalId }, payload, ...key }))
+    approve: (runId, approvalId, answer) =>
+      Effect.flatMap(answerOf(runId, approvalId, Payload.AnswerApproval, answer), (payload) =>
+        plain(
+          Link.once((key) =>
+            Link.repeated(link, runs.approve({ params: { runId, approvalId }, payload, ...key }))
+          )
         )
       ),
-    answer: (runId, questionId, payload) =>
-      plain(
-        Link.once((key) =>
-          Link.repeated(link, runs.answer({ params: { runId, questionId }, payload, ...key }))
+    answer: (runId, questionId, answer) =>
+      Effect.flatMap(answerOf(runId, questionId, Payload.AnswerQuestion, answer), (payload) =>
+        plain(
+          Link.once((key) =>
+            Link.repeated(link, runs.answer({ params: { runId, questionId }, payload, ...key }))
+          )
         )
       )
   }

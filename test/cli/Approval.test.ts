@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, FileSystem, type Schema } from "effect"
+import { Effect, FileSystem, type Path, type Schema, Semaphore } from "effect"
 import { Approval as Core, Loop, Message, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import type { CommandRules } from "effect-agent/tools"
@@ -26,8 +26,7 @@ const policy: ApprovalPrompt.Policy = {
   asked: "terminal",
   isAsked: true,
   root: "/nowhere",
-  shown: () => Effect.void,
-  during: (question) => question
+  always: new Set()
 }
 
 /**
@@ -67,20 +66,31 @@ const decide = Effect.fnUntraced(function* (
     })
   )
   const script = [ScriptedProvider.toolCalls(...calls), ScriptedProvider.text("done")]
-  const run = Effect.flatMap(ApprovalPrompt.make({ ...policy, ...options }), (policy) =>
-    Effect.provideService(Loop.run("go", { messages: [] }, { model: "m" }), Core.Approval, policy)
-  )
-  const result = yield* run.pipe(
-    Effect.provide([ScriptedProvider.layer(script), ToolRegistry.layer(...tools)]),
-    Effect.provideService(Screen, {
-      out: () => Effect.void,
-      err: (text) => Effect.asVoid(err(text)),
-      paint: paintOf(false),
-      isInteractive: true,
-      rows: () => 10,
-      width: () => 0
-    }),
-    Effect.provideService(Keyboard, typing(answers, early))
+  const own = { ...policy, always: new Set<string>(), ...options }
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const keyboard = typing(answers, early)
+  const oneByOne = Semaphore.makeUnsafe(1).withPermit
+  const person: Core.Person = {
+    approve: (request) =>
+      oneByOne(ApprovalPrompt.answerTo(own, request, Effect.never)).pipe(
+        Effect.provideService(Screen, {
+          out: () => Effect.void,
+          err: (text) => Effect.asVoid(err(text)),
+          paint: paintOf(false),
+          isInteractive: true,
+          rows: () => 10,
+          width: () => 0
+        }),
+        Effect.provideService(Keyboard, keyboard),
+        Effect.provideContext(context)
+      ),
+    answer: () => Effect.never
+  }
+  const made = ApprovalPrompt.make(own)
+  const asked = made.asked === "wait" ? person : made.asked
+  const result = yield* Loop.run("go", { messages: [] }, { model: "m" }).pipe(
+    Effect.provideService(Core.Approval, { ...made, asked }),
+    Effect.provide([ScriptedProvider.layer(script), ToolRegistry.layer(...tools)])
   )
   const results = result.newMessages.filter((message) => message.role === "toolResult")
   return {
@@ -177,21 +187,6 @@ describe("Approval", () => {
       const edit = { name: "edit", params: { path: "a", oldText: "b", newText: "c" } }
       const { outcomes } = yield* decide([write("a", ""), edit], {}, ["a"])
       assert.deepStrictEqual(outcomes, ["success", "rejected"])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.effect("asks when what leads up to the call is on the screen, and not before", () =>
-    Effect.gen(function* () {
-      const isShown = yield* Deferred.make<void>()
-      const asked = yield* Deferred.make<string>()
-      const shown = (id: string) => Effect.andThen(Deferred.succeed(asked, id), Deferred.await(isShown))
-      const written: Array<string> = []
-      const deciding = yield* Effect.forkChild(decide([shell("ls")], { shown }, ["y"], [], written))
-      assert.strictEqual(yield* Deferred.await(asked), "call-1")
-      for (let turn = 0; turn < 100; turn++) yield* Effect.yieldNow
-      assert.deepStrictEqual(written, [])
-      yield* Deferred.succeed(isShown, undefined)
-      assert.deepStrictEqual((yield* Fiber.join(deciding)).outcomes, ["success"])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { resolve } from "node:path"
 import * as CommandSandbox from "../../src/cli/agent/CommandSandbox.ts"
-import type { StoreAddress } from "../../src/cli/agent/StoreAddress.ts"
+import type { StoreAddress } from "../../src/cli/settings/Values.ts"
 
 const given = {
   cwd: "project",

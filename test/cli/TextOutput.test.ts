@@ -30,7 +30,7 @@ const shownAs = Effect.fnUntraced(function* (
     rows: () => 24,
     width: () => width
   }
-  const { show } = TextOutput.make(screen, { ...options, asks: (name) => name === "asked" })
+  const { show } = TextOutput.make(screen, { ...options, asks: ({ toolName }) => toolName === "asked" })
   const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
   yield* Effect.gen(function* () {
     const agent = yield* Agent.make({ model: "m", tools })

@@ -14,7 +14,6 @@ import * as ToolSearch from "../../tool-search/ToolSearch.ts"
 import * as Tools from "../../tools/Tools.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
-import { Screen } from "../terminal/Screen.ts"
 import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelTable from "./ModelTable.ts"
@@ -68,7 +67,7 @@ export const make = Effect.fnUntraced(function* (
     ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(
     Effect.orDie,
-    Effect.provideService(CoreApproval.Approval, yield* ApprovalPrompt.make(policy)),
+    Effect.provideService(CoreApproval.Approval, ApprovalPrompt.make(policy)),
     Effect.provide(Layer.merge(compaction, results(settings, opened?.artifacts)))
   )
   if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
@@ -78,7 +77,8 @@ export const make = Effect.fnUntraced(function* (
   return agent
 })
 
-const optionsOf = ({
+/** The options of runs that settings determine. */
+export const optionsOf = ({
   effort,
   maxCost,
   maxTokens,
@@ -86,7 +86,10 @@ const optionsOf = ({
   maxTurns,
   temperature,
   timeout
-}: Settings) => ({
+}: Pick<
+  Settings,
+  "effort" | "maxCost" | "maxTokens" | "maxTokensTotal" | "maxTurns" | "temperature" | "timeout"
+>) => ({
   modelOptions: {
     ...(Option.isSome(effort) ? { thinkingLevel: effort.value } : {}),
     ...(Option.isSome(maxTokens) ? { maxTokens: maxTokens.value } : {}),
@@ -99,31 +102,6 @@ const optionsOf = ({
     ...(Option.isSome(timeout) ? { executionTime: timeout.value } : {})
   }
 })
-
-/** The policy of the tool calls. `isOver` completes when stdin has no more answers. */
-export const policyOf = (
-  { settings }: Pick<Plan, "settings">,
-  isOver: Effect.Effect<void>
-): Effect.Effect<ReturnType<typeof ApprovalPrompt.ofSettings>, never, Screen> =>
-  Screen.useSync(({ isInteractive }) =>
-    ApprovalPrompt.ofSettings(settings, askedOf(settings, isInteractive, isOver))
-  )
-
-const askedOf = (
-  { approve, inputFormat, print }: Settings,
-  isInteractive: boolean,
-  isOver: Effect.Effect<void>
-): ApprovalPrompt.Policy["asked"] => {
-  if (print) return "deny"
-  if (inputFormat === "text") return isInteractive ? "terminal" : "deny"
-  return Option.contains(approve, "ask") ? linesOf(isOver) : "deny"
-}
-
-/** The person whose answers are lines of stdin, which the program gives to the agent. */
-const linesOf = (isOver: Effect.Effect<void>): CoreApproval.Person => {
-  const none = Effect.andThen(isOver, Effect.fail({ message: "no answer came on stdin" }))
-  return { approve: () => none, answer: () => none }
-}
 
 // ───────────────────────── The system prompt
 

@@ -8,7 +8,7 @@ import * as Sandbox from "../../tools/Sandbox.ts"
 import type * as ShellTool from "../../tools/ShellTool.ts"
 import { UsageError } from "../ExitCode.ts"
 import type { Settings } from "../settings/Settings.ts"
-import type { StoreAddress } from "./StoreAddress.ts"
+import type { StoreAddress } from "../settings/Values.ts"
 import { companies } from "./Vendors.ts"
 
 export interface Choice {

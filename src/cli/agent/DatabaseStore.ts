@@ -17,7 +17,7 @@ import * as SqlSessionStore from "../../sessions/SqlSessionStore.ts"
 import { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
 import * as SqlRunLogStore from "../../runs/SqlRunLogStore.ts"
 import type { Stores } from "./SessionPlace.ts"
-import * as StoreAddress from "./StoreAddress.ts"
+import * as Values from "../settings/Values.ts"
 
 /** Opens the store in an SQLite database, and makes its file if there is none. The scope holds the connection. */
 export const sqlite = Effect.fnUntraced(function* (filename: string) {
@@ -31,10 +31,7 @@ export const sqlite = Effect.fnUntraced(function* (filename: string) {
 /** Opens the store in a PostgreSQL database. The scope holds the connections. */
 export const postgres = Effect.fnUntraced(function* (url: string) {
   const { layer } = yield* Effect.promise(() => import("@effect/sql-pg/PgClient"))
-  return yield* opened(
-    layer({ url: Redacted.make(url), maxConnections: 10 }),
-    StoreAddress.withoutPassword(url)
-  )
+  return yield* opened(layer({ url: Redacted.make(url), maxConnections: 10 }), Values.withoutPassword(url))
 })
 
 /** The time for which a run waits for a database that restarts. */

@@ -25,7 +25,7 @@ import { UsageError } from "../ExitCode.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as DatabaseStore from "./DatabaseStore.ts"
 import * as SessionPlace from "./SessionPlace.ts"
-import * as StoreAddress from "./StoreAddress.ts"
+import * as Values from "../settings/Values.ts"
 
 /** The options of a process of the cluster. */
 export interface Options {
@@ -45,7 +45,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
   const address = yield* databaseOf(settings)
   const path = yield* Path.Path
   const failureOf = DatabaseStore.failureOf(
-    address._tag === "Sqlite" ? address.filename : StoreAddress.withoutPassword(address.url)
+    address._tag === "Sqlite" ? address.filename : Values.withoutPassword(address.url)
   )
   const database = yield* Effect.mapError(Effect.flatMap(clientOf(address), Layer.build), failureOf)
   const lease = Option.match(options.lease, { onNone: () => ({}), onSome: (lease) => ({ lease }) })
@@ -80,7 +80,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
 const kept = (retain: Option.Option<Duration.Duration>) =>
   Option.match(retain, { onNone: () => Layer.empty, onSome: Retention.layer })
 
-type Database = Exclude<StoreAddress.StoreAddress, { readonly _tag: "Files" }>
+type Database = Exclude<Values.StoreAddress, { readonly _tag: "Files" }>
 
 /** The database of `--store`, else a file in the home of the program. */
 const databaseOf = Effect.fnUntraced(function* ({ cwd, store }: Settings) {

@@ -36,6 +36,8 @@ export interface Outcome {
   /** The ids of the calls that need an approval. */
   readonly approvals: ReadonlyArray<string>
   readonly end: OfTag<"RunEnd"> | undefined
+  /** The run and the session that an answer continues, for a run that waits. */
+  readonly resume: OfTag<"RunEnd">["resume"]
 }
 
 export const initial: Outcome = {
@@ -48,8 +50,16 @@ export const initial: Outcome = {
   output: undefined,
   questions: [],
   approvals: [],
-  end: undefined
+  end: undefined,
+  resume: undefined
 }
+
+/** The outcome of a run that waits for a person at its server. */
+export const waiting = (outcome: Outcome, runId: string, sessionId: string | undefined): Outcome => ({
+  ...outcome,
+  status: "suspended",
+  resume: { runId, ...(sessionId === undefined ? {} : { sessionId }) }
+})
 
 export const fold = (outcome: Outcome, event: AgentEvent): Outcome =>
   event.path === undefined ? ofRun(outcome, event) : ofCalls(outcome, event)
@@ -68,7 +78,7 @@ const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
     case "ApprovalRequested":
       return { ...outcome, approvals: [...outcome.approvals, event.approvalId] }
     case "RunEnd":
-      return { ...outcome, status: event.status, error: event.error, end: event }
+      return { ...outcome, status: event.status, error: event.error, end: event, resume: event.resume }
     default:
       return ofCalls(outcome, event)
   }
@@ -135,8 +145,8 @@ export const verdict = (outcome: Outcome, advice: Advice): Verdict => {
   }
 }
 
-const ofResume = ({ approvals, end, questions }: Outcome, { commands }: Advice): Omit<Verdict, "code"> => {
-  const { runId, sessionId } = end?.resume ?? {}
+const ofResume = ({ approvals, questions, resume }: Outcome, { commands }: Advice): Omit<Verdict, "code"> => {
+  const { runId, sessionId } = resume ?? {}
   if (runId === undefined || sessionId === undefined)
     return { remark: "Suspended: the run waits for a person, and no session keeps it." }
   const asked = questions
@@ -144,12 +154,15 @@ const ofResume = ({ approvals, end, questions }: Outcome, { commands }: Advice):
     .join("")
   const remark = `Suspended: session ${sessionId}, run ${runId}.${asked}`
   if (commands === undefined) return { remark }
+  const { approve } = commands
+  if (approve === undefined)
+    return { remark: `${remark} Answer and continue:`, lines: [commands.resume(sessionId)] }
   const isOne = approvals.length + questions.length < 2
   const idOf = (id: string) => (isOne ? [] : [id])
-  const approving = (id: string) => commands.approve(runId, ...idOf(id), "--yes")
+  const approving = (id: string) => approve(runId, ...idOf(id), "--yes")
   const lines = [
     ...(approvals.length === 0 && questions.length === 0 ? [""] : approvals).map(approving),
-    ...questions.map(({ questionId }) => commands.approve(runId, ...idOf(questionId), "--answer", "TEXT"))
+    ...questions.map(({ questionId }) => approve(runId, ...idOf(questionId), "--answer", "TEXT"))
   ]
   const no = approvals.length === 0 && questions.length > 0 ? "" : ", with --yes or --no,"
   return { remark: `${remark} Answer${no} and continue:`, lines: [...lines, commands.resume(sessionId)] }

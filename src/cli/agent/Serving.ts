@@ -18,11 +18,10 @@ import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import type { OfServer, Settings } from "../settings/Settings.ts"
 import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
-import * as Inert from "../terminal/Inert.ts"
-import { Screen } from "../terminal/Screen.ts"
+import * as Screen from "../terminal/Screen.ts"
 import * as AgentSetup from "./AgentSetup.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
-import * as ListPrices from "./ListPrices.ts"
+import * as ModelTable from "./ModelTable.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as TelemetryExport from "./TelemetryExport.ts"
 import type { Environment } from "./Vendors.ts"
@@ -78,10 +77,7 @@ export const serve = Effect.fnUntraced(function* <R>(
 
 /** Writes the reason in a line, and returns the exit code. */
 const failed = (cause: unknown) =>
-  Screen.use(({ err, paint }) => {
-    const message = cause instanceof Error ? cause.message : String(cause)
-    return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`), ExitCode.failed)
-  })
+  Effect.as(Screen.complain(cause instanceof Error ? cause.message : String(cause)), ExitCode.failed)
 
 /** The exit codes of the failures of `serve` and `worker`, by their tags. */
 export const handlers = {
@@ -132,9 +128,7 @@ export const agents = Effect.fnUntraced(function* (
     [ModelChoice.withFallbacks(settings, env), CommandSandbox.choose(settings, tokenFile)],
     { concurrency: 2 }
   )
-  const { err, paint } = yield* Screen
-  const lines = [`Model: ${choice.model} (${choice.why})`, ...(remark === undefined ? [] : [remark])]
-  yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
+  yield* Screen.say([`Model: ${choice.model} (${choice.why})`, ...(remark === undefined ? [] : [remark])])
   const project = yield* load(settings, env)
   if (Option.isSome(settings.mcpConfig)) {
     const { servers } = yield* Effect.promise(() => import("./McpServers.ts"))
@@ -143,7 +137,7 @@ export const agents = Effect.fnUntraced(function* (
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
-  const policy = { ...ApprovalPrompt.ofClient(settings, root, asked), unknown }
+  const policy = { ...ApprovalPrompt.ofSettings(settings, root, asked), unknown }
   const allowed = sessionModel.length > 0 ? sessionModel : own([choice.model, ...fallbacks(settings)])
   const named = Effect.fnUntraced(function* (model: string) {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
@@ -164,7 +158,7 @@ export const agents = Effect.fnUntraced(function* (
         services
       )
     })
-  ).pipe(Layer.provide([ListPrices.layer, TelemetryExport.layer(env)]))
+  ).pipe(Layer.provide([ModelTable.prices, TelemetryExport.layer(env)]))
   return { choice, layer }
 })
 

@@ -122,8 +122,9 @@ const whole = Effect.fnUntraced(function* (store: Service, text: string) {
   return yield* only("session", text, ids)
 })
 
-/** Whether the program made the id of a session. One that a person gave, such as `trip`, is no beginning of another, such as `trip-2`. */
-const isMade = (sessionId: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(sessionId)
+/** Whether the program or a server made the id of a session. One that a person gave, such as `trip`, is no beginning of another, such as `trip-2`. */
+const isMade = (sessionId: string): boolean =>
+  /^[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$/.test(sessionId)
 
 /** Whether a text is the beginning of the id that the program made for a session. */
 export const isSession = (sessionId: string, text: string): boolean =>

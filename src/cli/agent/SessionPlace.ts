@@ -16,7 +16,7 @@ import * as SessionHome from "../../sessions/SessionHome.ts"
 import * as SessionStore from "../../sessions/SessionStore.ts"
 import type { Service } from "../../sessions/SessionStore.ts"
 import type { Settings } from "../settings/Settings.ts"
-import type { StoreAddress } from "./StoreAddress.ts"
+import type { StoreAddress } from "../settings/Values.ts"
 
 /** The settings that name the place. */
 export type Place = Pick<Settings, "cwd" | "store">

@@ -21,6 +21,15 @@ export const tokens = Effect.fnUntraced(function* (file: Option.Option<string>, 
   return given === "" ? [] : [Redacted.make(given)]
 })
 
+/** The token with which a client reaches a server. */
+export const first = Effect.fnUntraced(function* (file: Option.Option<string>, env: Environment) {
+  const [token] = yield* tokens(file, env)
+  if (token !== undefined) return token
+  return yield* new UsageError({
+    detail: "Give the token of the server: --token-file or EFFECT_AGENT_TOKEN."
+  })
+})
+
 const textOf = (file: string): Effect.Effect<string, UsageError, FileSystem.FileSystem> =>
   Effect.mapError(
     FileSystem.FileSystem.use((files) => files.readFileString(file)),

@@ -18,11 +18,10 @@ import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
 import * as CommandSandbox from "../agent/CommandSandbox.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
-import * as Inert from "../terminal/Inert.ts"
-import * as ListPrices from "../agent/ListPrices.ts"
+import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import * as Project from "../settings/Project.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { say } from "../terminal/Screen.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Flags } from "../settings/SettingTable.ts"
@@ -53,10 +52,6 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
   return ExitCode.answered
 }, Effect.scoped)
 
-/** Lines on stderr. */
-const say = (lines: ReadonlyArray<string>) =>
-  Screen.use(({ err, paint }) => err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join("")))
-
 /** Keeps the folder and the servers of each session that the editor opens. */
 const preparing = Effect.fnUntraced(function* (sessions: Map<string, AcpAgent.Given>) {
   const path = yield* Path.Path
@@ -86,7 +81,7 @@ const runsOf = Effect.fnUntraced(function* (
       if (remark !== undefined) yield* say([remark])
       const project = yield* Project.load(own, env)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
-      const agent = yield* AgentSetup.make(plan, { session, artifacts }, ApprovalPrompt.ofClient(own, cwd))
+      const agent = yield* AgentSetup.make(plan, { session, artifacts }, ApprovalPrompt.ofSettings(own, cwd))
       if (mcpServers.length > 0 && !settings.noMcp) {
         const { join } = yield* Effect.promise(() => import("./EditorServers.ts"))
         yield* join(agent.tools, mcpServers)
@@ -98,7 +93,7 @@ const runsOf = Effect.fnUntraced(function* (
   // A log in memory can be written and read.
   return Layer.orDie(LiveRuns.layer()).pipe(
     Layer.provide(agents),
-    Layer.provide([choice.provider, ListPrices.layer, TelemetryExport.layer(env)]),
+    Layer.provide([choice.provider, ModelTable.prices, TelemetryExport.layer(env)]),
     Layer.provide([sessions, RunLogStore.layerMemory])
   )
 })

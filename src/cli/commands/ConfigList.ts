@@ -7,12 +7,12 @@ import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { table as limits } from "../../internal/limitTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { say, Screen } from "../terminal/Screen.ts"
 import * as ServerSettings from "../settings/ServerSettings.ts"
 import * as Settings from "../settings/Settings.ts"
 import type * as SettingTable from "../settings/SettingTable.ts"
 import type { From, Picked } from "../settings/Source.ts"
-import * as StoreAddress from "../agent/StoreAddress.ts"
+import * as Values from "../settings/Values.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** The arguments of `effect-agent config`. */
@@ -37,7 +37,7 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
     pick: () => Effect.succeed({ key: "json", isList: false, found: Option.none(), ignored: [] })
   }
   const read = yield* Settings.read({ ...flags, json: none }, env)
-  const { err, out, paint } = yield* Screen
+  const { err, out } = yield* Screen
   if (trust || untrust) {
     yield* Configuration.trust(read.paths, trust)
     yield* err(`${read.paths.project} is ${trust ? "trusted as it is now" : "no longer trusted"}.\n`)
@@ -50,11 +50,7 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
     ...Object.fromEntries(Object.values(shown).map((pick) => [pick.key, rowOf(pick)])),
     ...model
   }
-  yield* err(
-    Settings.remarksOn(shown)
-      .map((remark) => `${paint.dim(Inert.line(remark))}\n`)
-      .join("")
-  )
+  yield* say(Settings.remarksOn(shown))
   const files = yield* Effect.all({ user: there(read.paths.user), project: there(read.paths.project) })
   yield* out(json ? `${JSON.stringify({ settings: rows, files })}\n` : table(rows))
   return ExitCode.answered
@@ -102,7 +98,7 @@ const rowOf = ({ found, isList, key }: Picked<unknown>): Row =>
   Option.match(found, {
     onNone: () => ({ value: usual[key] ?? null, source: "default" }),
     onSome: ({ from, texts, value }) => ({
-      value: isPlain(value) ? value : isList ? texts : StoreAddress.withoutPassword(texts.join()),
+      value: isPlain(value) ? value : isList ? texts : Values.withoutPassword(texts.join()),
       source: from.kind,
       from: from.name
     })

@@ -15,11 +15,10 @@ import * as AgentSetup from "../agent/AgentSetup.ts"
 import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
 import * as CommandSandbox from "../agent/CommandSandbox.ts"
 import * as ExitCode from "../ExitCode.ts"
-import * as Inert from "../terminal/Inert.ts"
-import * as ListPrices from "../agent/ListPrices.ts"
+import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import * as Project from "../settings/Project.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { say } from "../terminal/Screen.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Flags } from "../settings/SettingTable.ts"
@@ -41,15 +40,11 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
   const project = yield* Project.load(settings, env)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const services = yield* Layer.build(
-    Layer.mergeAll(choice.provider, ListPrices.layer, TelemetryExport.layer(env))
+    Layer.mergeAll(choice.provider, ModelTable.prices, TelemetryExport.layer(env))
   )
   yield* Effect.provideContext(serve(plan, version), services)
   return ExitCode.answered
 }, Effect.scoped)
-
-/** Lines on stderr. */
-const say = (lines: ReadonlyArray<string>) =>
-  Screen.use(({ err, paint }) => err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join("")))
 
 /** The time that calls get to end once the client has closed stdin. */
 const patience = "5 seconds"
@@ -58,7 +53,11 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
   const { settings } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
   // A client has no person who answers.
-  const policy = { ...ApprovalPrompt.ofClient(settings, root, "deny"), asked: "deny", advises: true } as const
+  const policy = {
+    ...ApprovalPrompt.ofSettings(settings, root, "deny"),
+    asked: "deny",
+    advises: true
+  } as const
   const servers = yield* connections(plan)
   const registry = yield* ToolRegistry.make(...toolsOf(plan, root))
   yield* servers(registry)
@@ -72,7 +71,7 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
   const served = AgentMcpServer.layerStdio({ name: "effect-agent", version, agent: { make } }).pipe(
     Layer.provide([
       Layer.succeed(ToolRegistry.ToolRegistry, registry),
-      Layer.succeed(CoreApproval.Approval, yield* ApprovalPrompt.make(policy)),
+      Layer.succeed(CoreApproval.Approval, ApprovalPrompt.make(policy)),
       Layer.effect(Stdio.Stdio, Effect.map(Stdio.Stdio, telling(Deferred.succeed(stdin, undefined))))
     ])
   )

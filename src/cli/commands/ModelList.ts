@@ -7,7 +7,6 @@ import * as Models from "../../providers/Models.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
-import * as ListPrices from "../agent/ListPrices.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
 import { Screen } from "../terminal/Screen.ts"
@@ -121,10 +120,10 @@ const served = Effect.fnUntraced(function* (server: Vendors.Local, address: stri
 /** The known models of a vendor, which may be none. */
 const hosted = Effect.fnUntraced(function* (id: string) {
   const vendor = ModelTable.vendorOf(id)
-  const ids = yield* ListPrices.models(id)
+  const ids = yield* ModelTable.priced(id)
   const found = ids.map((model) => ({ model, rule: ModelTable.ruleOf(id, model) }))
   const priced = yield* Effect.forEach(found, ({ model, rule }) =>
-    Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(id, { model }, rule, price))
+    Effect.map(ModelTable.priceOf({ provider: id, model }), (price) => rowOf(id, { model }, rule, price))
   )
   const listed = new Set(found.map(({ rule }) => rule?.pattern))
   const others = Models.rules.filter(

@@ -13,6 +13,7 @@ import { UsageError } from "../ExitCode.ts"
 import * as Http from "../agent/Http.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Outcome from "../agent/Outcome.ts"
+import * as Playing from "../agent/Playing.ts"
 import { Screen } from "../terminal/Screen.ts"
 import type { RunsLine } from "./ServerCommands.ts"
 import * as SessionChoice from "../agent/SessionChoice.ts"
@@ -28,11 +29,7 @@ export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment
     { ...ServerSettings.absent, ...line },
     { env, ...(yield* Configuration.load(env, ".")) }
   )
-  const [token] = yield* TokenFile.tokens(tokenFile, env)
-  if (token === undefined)
-    return yield* new UsageError({
-      detail: "Give the token of the server: --token-file or EFFECT_AGENT_TOKEN."
-    })
+  const token = yield* TokenFile.first(tokenFile, env)
   const client = yield* AgentClient.make(
     Option.getOrElse(url, () => "http://127.0.0.1:4111"),
     { token }
@@ -45,18 +42,9 @@ export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment
       RunNotFound: () => new UsageError({ detail: `There is no run ${"run" in line ? line.run : ""}.` }),
       SessionNotFound: ({ sessionId }) => new UsageError({ detail: `There is no session ${sessionId}.` })
     }),
-    Effect.catchIf(
-      (error) => !(error instanceof UsageError),
-      (error) => complain(error)
-    )
+    Effect.mapError(Playing.failureOf)
   )
 }, Effect.provide(Http.layer))
-
-const complain = (error: Error & { readonly title?: string; readonly detail?: string }) =>
-  Screen.use(({ err, paint }) => {
-    const words = [error.title ?? "", error.detail ?? "", error.message].find((text) => text !== "") ?? ""
-    return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(words)}\n`), ExitCode.failed)
-  })
 
 const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: RunsLine) {
   const { out } = yield* Screen

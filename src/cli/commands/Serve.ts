@@ -15,7 +15,7 @@ import { UsageError } from "../ExitCode.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Serving from "../agent/Serving.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { say, Screen } from "../terminal/Screen.ts"
 import type { Line } from "./ServerCommands.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
@@ -32,8 +32,8 @@ export const run = Effect.fnUntraced(
     if (server.alone !== undefined)
       return yield* new UsageError({ detail: `${server.alone} goes with --durable.` })
     const { made, tokens } = yield* TokenFile.watched(server.tokenFile, env)
-    const { err, out, paint } = yield* Screen
-    yield* err([...remarks, ...server.remarks].map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
+    const { err, out } = yield* Screen
+    yield* say([...remarks, ...server.remarks])
     const place = yield* server.isDurable ? durable(settings, server) : living(settings)
     const { choice, layer: agents } = yield* Serving.agents(settings, env, place.artifacts, server)
     const { grace, proxyModel: proxied } = server

@@ -8,7 +8,7 @@ import type { Contents, Service, Summary } from "../../sessions/SessionStore.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { SessionsLine } from "../CommandLine.ts"
 import * as Inert from "../terminal/Inert.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { complain, Screen } from "../terminal/Screen.ts"
 import * as SessionChoice from "../agent/SessionChoice.ts"
 import * as SessionPlace from "../agent/SessionPlace.ts"
 import * as Settings from "../settings/Settings.ts"
@@ -37,11 +37,10 @@ export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environ
   return ExitCode.answered
 }, Effect.scoped)
 
-const report = Effect.fnUntraced(function* (sessionId: string, { damage }: Contents) {
-  const { err, paint } = yield* Screen
+const report = (sessionId: string, { damage }: Contents) => {
   const remark = SessionPlace.remarkOn(sessionId, damage)
-  if (remark !== undefined) yield* err(`${paint.red("effect-agent:")} ${Inert.line(remark)}\n`)
-})
+  return remark === undefined ? Effect.void : complain(remark)
+}
 
 /** Writes a session to stdout. */
 const write = Effect.fnUntraced(function* (store: Service, sessionId: string, format: "jsonl" | "md") {

@@ -10,7 +10,7 @@ import { UsageError } from "../ExitCode.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Serving from "../agent/Serving.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { say, Screen } from "../terminal/Screen.ts"
 import type { Line } from "./ServerCommands.ts"
 import * as Settings from "../settings/Settings.ts"
 import * as Signals from "../Signals.ts"
@@ -22,8 +22,8 @@ export const run = Effect.fnUntraced(
     const { remarks, settings, sources } = yield* Settings.read(line, env)
     const worker = yield* Settings.ofServer(line, sources)
     const { grace } = worker
-    const { err, out, paint } = yield* Screen
-    yield* err([...remarks, ...worker.remarks].map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
+    const { err, out } = yield* Screen
+    yield* say([...remarks, ...worker.remarks])
     if (!Option.exists(settings.store, ({ _tag }) => _tag === "Postgres")) {
       return yield* new UsageError({
         detail: "A worker shares a database with others: give --store postgres://USER@HOST/DATABASE."

@@ -3,15 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import { homedir } from "node:os"
 import * as Workspace from "../../skills/Workspace.ts"
-import * as Inert from "../terminal/Inert.ts"
-import { Screen } from "../terminal/Screen.ts"
+import { say } from "../terminal/Screen.ts"
 import type { Settings } from "./Settings.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Finds them, and names them on stderr. */
 export const load = Effect.fnUntraced(function* (settings: Settings, env: Environment) {
   const path = yield* Path.Path
-  const { err, paint } = yield* Screen
   const cwd = path.resolve(settings.cwd)
   const set = env["XDG_CONFIG_HOME"] ?? ""
   const base = path.isAbsolute(set) ? set : path.join(env["HOME"] ?? homedir(), ".config")
@@ -37,6 +35,6 @@ export const load = Effect.fnUntraced(function* (settings: Settings, env: Enviro
     ...leftOut.map(({ detail, path: file }) => `${file} is left out: ${detail}`),
     ...problems.map(({ message }) => message)
   ]
-  yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
+  yield* say(lines)
   return workspace
 })

@@ -179,7 +179,8 @@ export const settings = {
   url: Setting.text({
     name: "url",
     metavar: "URL",
-    description: "The address of the server that runs asks. Default: http://127.0.0.1:4111",
+    description:
+      "The server at which a prompt runs, with its own models, tools and sessions. Default: none, and for runs http://127.0.0.1:4111",
     read: Values.address,
     expected: "an address such as http://127.0.0.1:4111",
     // The token goes to this address.

@@ -8,7 +8,6 @@ import * as Struct from "effect/Struct"
 import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import type { UsageError } from "../ExitCode.ts"
-import * as StoreAddress from "../agent/StoreAddress.ts"
 import * as Source from "./Source.ts"
 import * as Values from "./Values.ts"
 
@@ -105,7 +104,7 @@ const onLine = <A>(
 ): Effect.Effect<Source.Found<A>, CliError.InvalidValue> =>
   Option.match(read(texts), {
     onNone: () => {
-      const value = StoreAddress.withoutPassword(texts.join(","))
+      const value = Values.withoutPassword(texts.join(","))
       return Effect.fail(new CliError.InvalidValue({ option: name, value, expected, kind: "flag" }))
     },
     onSome: (value) => Effect.succeed({ value, texts, from: onFlag(name) })

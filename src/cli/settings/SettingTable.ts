@@ -10,7 +10,6 @@ import type * as HelpDoc from "effect/cli/HelpDoc"
 import { stripVTControlCharacters } from "node:util"
 import * as RunOptions from "../../RunOptions.ts"
 import { table as limits } from "../../internal/limitTable.ts"
-import * as StoreAddress from "../agent/StoreAddress.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as Setting from "./Setting.ts"
 import type { Sources, Rules } from "./Source.ts"
@@ -184,8 +183,8 @@ const session = {
     metavar: "STORE",
     description:
       "Place of the sessions: sqlite:FILE, postgres://USER@HOST/DATABASE, or a folder of files. Default: files in the home of the program",
-    read: StoreAddress.read,
-    expected: StoreAddress.expected,
+    read: Values.store,
+    expected: Values.storeExpected,
     rules: { widens: () => true }
   }),
   name: Setting.text({

@@ -9,7 +9,6 @@ import { UsageError } from "../ExitCode.ts"
 import { flagOf, type From, type Picked, type Sources } from "./Source.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as SettingTable from "./SettingTable.ts"
-import type { StoreAddress } from "../agent/StoreAddress.ts"
 import * as Values from "./Values.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
@@ -88,7 +87,7 @@ const storeOf = Effect.fnUntraced(function* ({
   sessionDir,
   store
 }: Pick<SettingTable.Picks, "sessionDir" | "store">): Effect.fn.Return<
-  { readonly store: Option.Option<StoreAddress>; readonly place: Picked<unknown> },
+  { readonly store: Option.Option<Values.StoreAddress>; readonly place: Picked<unknown> },
   UsageError
 > {
   const isBoth = Option.isSome(sessionDir.found) && Option.isSome(store.found)

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { UsageError } from "../ExitCode.ts"
-import * as StoreAddress from "../agent/StoreAddress.ts"
+import * as Values from "./Values.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** A member of a configuration file. */
@@ -139,7 +139,7 @@ const read = <A>(
     onNone: () =>
       Effect.fail(
         new UsageError({
-          detail: `${place}: ${JSON.stringify(StoreAddress.withoutPassword(texts.join(",")))}. Expected: ${expected}`
+          detail: `${place}: ${JSON.stringify(Values.withoutPassword(texts.join(",")))}. Expected: ${expected}`
         })
       ),
     onSome: (value) => Effect.succeedSome({ value, texts, from })

@@ -7,7 +7,6 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
-import * as Semaphore from "effect/Semaphore"
 import type * as Approval from "../../Approval.ts"
 import * as CommandRules from "../../tools/CommandRules.ts"
 import * as Tools from "../../tools/Tools.ts"
@@ -15,9 +14,7 @@ import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
 import type { Call } from "../agent/Outcome.ts"
 import * as Pasted from "./Pasted.ts"
-import type { Pause } from "./Pause.ts"
 import * as Preview from "./Preview.ts"
-import * as QuestionPrompt from "./QuestionPrompt.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Values from "../settings/Values.ts"
@@ -30,10 +27,10 @@ export interface Policy {
   /** Whether every tool runs without an approval. */
   readonly yes: boolean
   /**
-   * The way to ask a person. With `"deny"` calls that need an approval are refused, because a run must not wait for an answer that
-   * cannot come.
+   * Where the answers come from: a person at the terminal, lines of stdin, or a client for which the run waits. With `"deny"` calls that
+   * need an approval are refused, because a run must not wait for an answer that cannot come.
    */
-  readonly asked: "terminal" | Approval.Asked
+  readonly asked: "terminal" | "lines" | "wait" | "deny" | "defer"
   /** The way to decide about a call that was running when its process died: by the model, or by a person. Default `"model"`. */
   readonly unknown?: Approval.Unknown
   /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
@@ -42,31 +39,34 @@ export interface Policy {
   readonly advises?: boolean
   /** The folder at which relative paths start. */
   readonly root: string
-  /** Completes when the events before a call are on the screen, so that the question comes last. */
-  readonly shown: (toolCallId: string) => Effect.Effect<void>
-  /** Holds events back while a question is on the screen. */
-  readonly during: Pause["during"]
+  /** The scopes for which a person has answered "always". */
+  readonly always: Set<string>
 }
 
-/** The part of a policy that settings determine. `asked` is the way to ask where the settings do not defer. */
+/** The policy of the settings. `asked` is where answers come from if the settings do not defer. */
 export const ofSettings = (
   { allow, approve, deny, yes }: Settings,
-  asked: Policy["asked"]
-): Omit<Policy, "during" | "root" | "shown"> => ({
+  root: string,
+  asked: Policy["asked"] = "wait"
+): Policy => ({
   allow,
   deny,
   yes: yes || Option.contains(approve, "allow"),
   asked: Option.contains(approve, "defer") ? "defer" : asked,
-  isAsked: !Option.contains(approve, "deny")
+  isAsked: !Option.contains(approve, "deny"),
+  root,
+  always: new Set()
 })
 
-/** The policy of a program whose person is not at its terminal: a client answers. */
-export const ofClient = (settings: Settings, root: string, asked: Policy["asked"] = "wait"): Policy => ({
-  ...ofSettings(settings, asked),
-  root,
-  shown: () => Effect.void,
-  during: (effect) => effect
-})
+/** Where the answers of a prompt come from. */
+export const askedOf = (
+  { approve, inputFormat, print }: Settings,
+  isInteractive: boolean
+): Policy["asked"] => {
+  if (print) return "deny"
+  if (inputFormat === "text") return isInteractive ? "terminal" : "deny"
+  return Option.contains(approve, "ask") ? "lines" : "deny"
+}
 
 /** The advice on how to permit refused calls in the next run: a plain command by itself, else the tool. */
 export const advice = (
@@ -95,30 +95,25 @@ const readOnly: ReadonlySet<string> = new Set([
   "tool_search"
 ])
 
-/** Whether a person may decide about the calls of a tool. */
-export const mayAsk = (toolName: string): boolean => !readOnly.has(toolName)
+/** Whether the person at the terminal decides about a call. */
+export const isAsked = (policy: Policy, { params, toolName }: Call): boolean =>
+  policy.asked === "terminal" &&
+  policy.isAsked &&
+  verdictOn(policy, toolName, params, false).decision === "ask"
 
-/**
- * Makes the policy of a run. The answer "always" permits this command, or changes of this path by this tool, for the lifetime of the
- * policy.
- */
-export const make = Effect.fnUntraced(function* (policy: Policy) {
-  const always = new Set<string>()
-  const made: Approval.Policy = {
-    decide: ({ params, tool, toolName }) =>
-      Effect.sync(() => {
-        const { decision, reason } = verdictOn(policy, toolName, params, tool.effect === "pure")
-        if (decision === "allow" || (decision === "ask" && always.has(scopeOf(toolName, params).key)))
-          return { decision: "allow" }
-        if (decision === "deny") return { decision, reason }
-        return policy.asked === "deny" || !policy.isAsked
-          ? { decision: "deny", reason: unasked(policy, toolName, reason) }
-          : { decision: "ask", reason }
-      }),
-    asked: policy.asked === "terminal" ? yield* personAt(policy, always) : policy.asked,
-    ...(policy.unknown === undefined ? {} : { unknown: policy.unknown })
-  }
-  return made
+/** The policy of the runs of an agent. Calls that a person has approved always run without another question. */
+export const make = (policy: Policy): Approval.Policy => ({
+  decide: ({ params, tool, toolName }) =>
+    Effect.sync(() => {
+      const { decision, reason } = verdictOn(policy, toolName, params, tool.effect === "pure")
+      if (decision === "allow") return { decision }
+      if (decision === "deny") return { decision, reason }
+      return policy.asked === "deny" || !policy.isAsked
+        ? { decision: "deny", reason: unasked(policy, toolName, reason) }
+        : { decision: "ask", reason }
+    }),
+  asked: policy.asked === "deny" || policy.asked === "defer" ? policy.asked : "wait",
+  ...(policy.unknown === undefined ? {} : { unknown: policy.unknown })
 })
 
 const unasked = (policy: Policy, toolName: string, reason: string): string => {
@@ -126,35 +121,31 @@ const unasked = (policy: Policy, toolName: string, reason: string): string => {
   return policy.advises === true ? `${text}. ${advice(policy, [{ toolName, params: undefined }])}` : text
 }
 
-/** The person at the terminal, who gets one question after the other. */
-const personAt = Effect.fnUntraced(function* ({ during, root, shown }: Policy, always: Set<string>) {
-  const context = yield* Effect.context<FileSystem.FileSystem | Keyboard | Path.Path | Screen>()
-  const alone = Semaphore.makeUnsafe(1).withPermit
-  const approve = Effect.fnUntraced(function* ({ params, toolCallId, toolName }: Approval.Request) {
-    const scope = scopeOf(toolName, params)
-    yield* shown(toolCallId)
-    const answer = always.has(scope.key)
-      ? "always"
-      : yield* during(answerTo(yield* Preview.of(toolName, params, root), scope))
-    if (answer === "always") always.add(scope.key)
-    return answer === "no" ? refused : approved
-  })
-  const person: Approval.Person = {
-    approve: (request) => Effect.provideContext(alone(approve(request)), context),
-    answer: (question) =>
-      Effect.provideContext(
-        alone(Effect.andThen(shown(question.toolCallId), during(QuestionPrompt.answerTo(question)))),
-        context
-      )
-  }
-  return person
+/** The services of the questions at the terminal. */
+export type Services = FileSystem.FileSystem | Keyboard | Path.Path | Screen
+
+/** The answer to a request for an approval: that of the policy, else that of the person at the terminal, else that of `others`. */
+export const answerTo = Effect.fnUntraced(function* <E, R>(
+  policy: Policy,
+  { params, toolName }: Pick<Approval.Request, "params" | "toolName">,
+  others: Effect.Effect<Approval.Answer, E, R>
+) {
+  const { decision, reason } = verdictOn(policy, toolName, params, false)
+  if (decision === "allow") return approved
+  if (decision === "deny") return rejected(reason)
+  if (policy.asked === "deny" || !policy.isAsked) return rejected(unasked(policy, toolName, reason))
+  if (policy.asked !== "terminal") return yield* others
+  const scope = scopeOf(toolName, params)
+  const answer = yield* ask(yield* Preview.of(toolName, params, policy.root), scope)
+  if (answer === "always") policy.always.add(scope.key)
+  return answer === "no" ? rejected("the user answered no") : approved
 })
 
 const approved: Approval.Answer = { decision: "approve", by: "user" }
-const refused: Approval.Answer = { decision: "reject", reason: "the user answered no", by: "user" }
+const rejected = (reason: string): Approval.Answer => ({ decision: "reject", reason, by: "user" })
 
 const verdictOn = (
-  { allow, deny, yes }: Policy,
+  { allow, always, deny, yes }: Policy,
   name: string,
   params: unknown,
   isPure: boolean
@@ -162,11 +153,17 @@ const verdictOn = (
   if (deny.tools.has(name)) return { decision: "deny", reason: "--deny forbids it" }
   const isAllowed = yes || allow.tools.has(name)
   const command = commandIn(name, params)
+  const isApproved = always.size > 0 && always.has(scopeOf(name, params).key)
   const areRules = deny.commands.length > 0 || (!isAllowed && allow.commands.length > 0)
   // The rule without words covers every command.
-  if (command !== undefined && areRules)
-    return CommandRules.judge({ allow: isAllowed ? [[]] : allow.commands, deny: deny.commands }, command)
-  return isAllowed || isPure || readOnly.has(name)
+  if (command !== undefined && areRules) {
+    const judged = CommandRules.judge(
+      { allow: isAllowed ? [[]] : allow.commands, deny: deny.commands },
+      command
+    )
+    if (judged.decision !== "ask" || !isApproved) return judged
+  }
+  return isAllowed || isApproved || isPure || readOnly.has(name)
     ? { decision: "allow", reason: "it is allowed" }
     : { decision: "ask", reason: "no option allows it" }
 }
@@ -200,7 +197,7 @@ const textIn = (params: unknown, name: string): string | undefined =>
  * Shows the preview of a call and waits for the answer. Every answer except yes, always and view means no, and
  * so does the end of input.
  */
-const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope) {
+const ask = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope) {
   const { err, paint } = yield* Screen
   const keyboard = yield* Keyboard
   const lines = Preview.brief(preview, paint).map((line) => `  ${line}`)

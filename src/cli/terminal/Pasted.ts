@@ -2,11 +2,11 @@
 import * as Option from "effect/Option"
 import type { Picks } from "../settings/SettingTable.ts"
 import { flagOf, type From, type Picked } from "../settings/Source.ts"
-import * as StoreAddress from "../agent/StoreAddress.ts"
+import * as Values from "../settings/Values.ts"
 
 export interface Pasted {
-  /** The command that records an answer. */
-  readonly approve: (...words: ReadonlyArray<string>) => string
+  /** The command that records an answer; `undefined` where a run waits at a server, and the next command answers it. */
+  readonly approve?: (...words: ReadonlyArray<string>) => string
   /** The command that continues a session. */
   readonly resume: (sessionId: string) => string
 }
@@ -32,7 +32,7 @@ const left: ReadonlySet<string> = new Set([
 /** The commands for a session of a place. The flags of a run apply to the run that continues it too. */
 export const of = (place: Picked<unknown>, picks: Partial<Picks> = {}): Pasted => {
   // The configuration of the user counts in each folder.
-  const placed = typed(place, ({ kind }) => kind !== "user").map(StoreAddress.withoutPassword)
+  const placed = typed(place, ({ kind }) => kind !== "user").map(Values.withoutPassword)
   const flags = Object.values(picks).flatMap((pick) =>
     left.has(pick.key) ? [] : typed(pick, ({ kind }) => kind === "flag")
   )
@@ -41,6 +41,11 @@ export const of = (place: Picked<unknown>, picks: Partial<Picks> = {}): Pasted =
     resume: (sessionId) => line(["--resume", sessionId, ...placed, ...flags])
   }
 }
+
+/** The command for a session of a server. */
+export const ofServer = (url: string): Pasted => ({
+  resume: (sessionId) => line(["--url", url, "--resume", sessionId])
+})
 
 /** The flag of a value as a person types it. */
 const typed = ({ found, key }: Picked<unknown>, isWanted: (from: From) => boolean): ReadonlyArray<string> =>

@@ -9,17 +9,16 @@ import * as JsonSchema from "../../internal/jsonSchema.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
 import { Screen } from "./Screen.ts"
-import { TaggedError } from "../../internal/errors.ts"
 
-/** The input ended before the answer. */
-class NoAnswer extends TaggedError<NoAnswer>()("NoAnswer", {}) {
-  override get message(): string {
-    return "the user gave no answer"
-  }
-}
-
-/** Shows a question, and waits for an answer that matches its schema. Fails with `NoAnswer` at the end of the input. */
-export const answerTo = Effect.fnUntraced(function* ({ question, schema }: Approval.Question) {
+/** Shows a question, and waits for an answer that matches its schema. The end of the input declines it. */
+export const answerTo = Effect.fnUntraced(function* ({
+  question,
+  schema
+}: Pick<Approval.Question, "question" | "schema">): Effect.fn.Return<
+  Approval.QuestionReply,
+  never,
+  Keyboard | Screen
+> {
   const { err, paint } = yield* Screen
   const keyboard = yield* Keyboard
   yield* err(`${paint.bold("The model asks")}\n${linesOf(question)}${choicesIn(schema)}`)
@@ -30,7 +29,7 @@ export const answerTo = Effect.fnUntraced(function* ({ question, schema }: Appro
     const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
     if (typed === undefined) {
       yield* err("\n")
-      return yield* new NoAnswer()
+      return { declined: true, reason: "the user gave no answer", by: "user" }
     }
     const answer = read(typed.trim(), schema)
     if (Result.isSuccess(answer)) return { answer: answer.success, by: "user" }

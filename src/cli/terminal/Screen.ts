@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { styleText } from "node:util"
+import * as Inert from "./Inert.ts"
 
 export class Screen extends Context.Service<
   Screen,
@@ -40,6 +41,14 @@ export const make = (options: {
     width: () => (isTerminal && options.env["TERM"] !== "dumb" ? process.stderr.columns || 80 : 0)
   })
 }
+
+/** Writes a remark in a line of stderr. */
+export const complain = (remark: string): Effect.Effect<void, never, Screen> =>
+  Screen.use(({ err, paint }) => err(`${paint.red("effect-agent:")} ${Inert.line(remark)}\n`))
+
+/** Writes notes in lines of stderr. */
+export const say = (notes: ReadonlyArray<string>): Effect.Effect<void, never, Screen> =>
+  Screen.use(({ err, paint }) => err(notes.map((note) => `${paint.dim(Inert.line(note))}\n`).join("")))
 
 // Errors of a write are ignored here. The `error` event of a closed pipe ends the program.
 const write =

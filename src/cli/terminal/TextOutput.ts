@@ -4,6 +4,7 @@ import * as Predicate from "effect/Predicate"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
 import * as FailureText from "../../internal/failureText.ts"
+import type { Call } from "../agent/Outcome.ts"
 import * as Failure from "../Failure.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
@@ -19,8 +20,8 @@ interface Options {
   readonly answering?: Answering
   /** The models to ask where the first one fails, in order. Default: none. */
   readonly fallbacks?: ReadonlyArray<string>
-  /** Whether a person decides about the calls of a tool. Default: about none. */
-  readonly asks?: (toolName: string) => boolean
+  /** Whether a person decides about a call. Default: about none. */
+  readonly asks?: (call: Call) => boolean
 }
 
 /** Shows an array of events at a time. `hide` takes away what changes below the last line, before others write. */
@@ -169,14 +170,8 @@ interface CallLine {
   readonly isBad: boolean
 }
 
-/**
- * Makes the lines of calls. `asks`: whether a person decides about the calls of a tool. The question names the call then, and no other
- * line does.
- */
-const callLines = (
-  { err, paint, width }: Screen["Service"],
-  asks: (toolName: string) => boolean = () => false
-) => {
+/** Makes the lines of calls. `asks`: whether a person decides about a call. The question names the call then, and no other line does. */
+const callLines = ({ err, paint, width }: Screen["Service"], asks: (call: Call) => boolean = () => false) => {
   /** The lines of calls that have not begun, as a question may take their place. */
   const waiting = new Map<string, CallLine>()
   /** The output of commands that work, the newest last. */
@@ -196,11 +191,10 @@ const callLines = (
       case "ToolExecutionStart": {
         const text = `${depthOf(event)}→ ${titleOf(event.toolName, event.params)}`
         waiting.set(event.toolCallId, { text, isBad: false })
-        return asks(event.toolName) ? [] : release(event.toolCallId)
+        return asks(event) ? [] : release(event.toolCallId)
       }
       case "ApprovalRequested":
-        if (!asks(event.toolName)) return []
-        waiting.delete(event.toolCallId)
+        if (asks(event)) waiting.delete(event.toolCallId)
         return []
       case "ToolInvoked":
         return release(event.toolCallId)
