@@ -10,7 +10,7 @@ import { anthropicMessages } from "../../src/providers/internal/anthropic/protoc
 import { bedrockConverse } from "../../src/providers/internal/bedrock/protocol.ts"
 import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
 import { adjuster } from "../../src/providers/internal/adjust.ts"
-import type { Question } from "../../src/providers/internal/question.ts"
+import type { Question } from "../../src/providers/Protocol.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"

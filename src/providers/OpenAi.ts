@@ -21,12 +21,11 @@ import {
   type ServerOptions,
   withoutPath
 } from "./internal/vendor.ts"
-import { keep } from "./internal/members.ts"
+import { keep } from "./internal/writing.ts"
 import { openAiResponses } from "./internal/openAiResponses/protocol.ts"
 import type { Timeouts } from "./internal/connection.ts"
 import { among, vendorOf } from "./internal/models/rule.ts"
 import { openai } from "./internal/models/openai.ts"
-import { openAi } from "./internal/openAi.ts"
 import { type Preset, responses } from "./presets.ts"
 
 export type { Timeouts }
@@ -112,6 +111,14 @@ export const make = /* @__PURE__ */ maker((options: Options) => {
     }
   }
 })
+
+const openAi: Preset = {
+  id: "openai",
+  baseUrl: "https://api.openai.com/v1",
+  apiKeyName: "OPENAI_API_KEY",
+  baseUrlName: "OPENAI_BASE_URL",
+  headerNames: { "openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID" }
+}
 
 const otherwise =
   "If the server supports only Chat Completions, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."

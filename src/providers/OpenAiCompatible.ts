@@ -25,7 +25,7 @@ import { vendorOf } from "./internal/models/rule.ts"
 import { type Preset, presets } from "./presets.ts"
 
 export { presets } from "./presets.ts"
-export type { Rule as CallIdRule } from "./internal/calls.ts"
+export type { Rule as CallIdRule } from "./internal/writing.ts"
 export type { Compat, Preset, Timeouts }
 
 /**

@@ -9,19 +9,17 @@
  */
 import type * as Schema from "effect/Schema"
 import type { File, Image } from "../Message.ts"
-import type { ModelRequest } from "../Provider.ts"
+import type { Adjustment } from "../ModelEvent.ts"
+import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
-import type { ThinkingLevel } from "../RunOptions.ts"
+import type { ModelOptions, ThinkingLevel } from "../RunOptions.ts"
 import type { HostedTool, SearchMember, Serves } from "./Deployment.ts"
 import type { Frame } from "./Framing.ts"
-import type { Changes, Question } from "./internal/question.ts"
-import { eventIn } from "./internal/failure.ts"
+import { eventIn } from "./internal/reading.ts"
 import type { Endpoint, MediaLimits, Rule } from "./internal/models/rule.ts"
 import type { Form } from "./internal/schemaWriter.ts"
 import type * as Reply from "../reply/ReplyWriter.ts"
 
-export type { Changes } from "./internal/question.ts"
-export type { Change, Changed, Prompt, Question } from "./internal/question.ts"
 export type { Form } from "./internal/schemaWriter.ts"
 
 /**
@@ -223,6 +221,104 @@ export interface PromptChanges {
   readonly isEverywhere?: boolean
   /** Whether it takes none in a request that forbids tools (default: `false`). */
   readonly needsTools?: boolean
+}
+
+/**
+ * A request in the form that a protocol encodes.
+ *
+ * **Details**
+ *
+ * The provider has changed or left out the options that the model does not accept.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Question extends Omit<ModelRequest, "options"> {
+  /** The options that the model accepts. */
+  readonly options: Omit<
+    ModelOptions,
+    "headers" | "vendor" | "thinkingLevel" | "thinkingBudgets" | "promptChanges"
+  >
+  /** The thinking level that the model accepts, for a protocol without an `endpoint` (default: none). */
+  readonly thinkingLevel: ThinkingLevel | undefined
+  /** Members of the body that set the thinking of the model, by the rules for the `endpoint` of the protocol. */
+  readonly thinking: Schema.JsonObject
+  /** Members of the body that the application sets for this provider. */
+  readonly vendor: Schema.JsonObject
+  /** HTTP headers of the application for this request. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The rule of the model, `undefined` if there is none. */
+  readonly rule: Rule | undefined
+  /** The options that the provider changed for the model. */
+  readonly adjusted: ReadonlyArray<Adjustment>
+  /** The prompt at the start of the conversation, and its changes since (default: the prompt of now stands there). */
+  readonly changed?: Changed
+  /** The note on the answer, for later requests (default: none). */
+  readonly note?: Schema.JsonObject
+}
+
+/**
+ * The parts of a prompt that may change within a conversation, in the form in which the vendor takes them.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Prompt extends Pick<Question, "tools" | "thinking"> {
+  /** The text at the head of the request, `""` for none. */
+  readonly system: string
+}
+
+/**
+ * A change of a prompt.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Change {
+  /** The text of a message of the system (default: none). */
+  readonly system?: string
+  /** The tools that the model may call from here on. */
+  readonly added: ReadonlyArray<ToolDefinition>
+  /** The names of the tools that the model may no longer call. */
+  readonly removed: ReadonlyArray<string>
+  /** The level of effort, as the vendor names it (default: the one before). */
+  readonly effort?: string
+}
+
+/**
+ * The prompt at the start of a conversation, and its changes by the index of the message before which the model read each.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Changed {
+  /** The prompt with which the conversation began. */
+  readonly head: Prompt
+  /** The changes by the index of the message before which each stands. */
+  readonly changes: ReadonlyMap<number, Change>
+  /** The parts that the model takes changes of. */
+  readonly takes: ReadonlyArray<"system" | "tools" | "effort">
+}
+
+/**
+ * The options to send, and their differences from those of the application.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Changes {
+  /** The options to send. */
+  readonly options: Question["options"]
+  /** The differences, as `ModelCallEnd.adjusted` reports them. */
+  readonly adjusted: ReadonlyArray<Adjustment>
+  /** Reports that the request has another value than the application gave, or none. */
+  report(option: string, asked: Schema.Json | undefined, sent: Schema.Json, reason: string): void
+  /** Leaves an option out, and reports it if the application gave it. */
+  leaveOut(option: keyof Question["options"], reason: string): void
+  /** Keeps the hosted tools of these types, and reports each other one. */
+  keepHostedTools(types: ReadonlyArray<string>, reason: string): void
+  /** Sends another value of an option. */
+  set(option: "logprobs" | "maxTokens" | "temperature", value: number, reason: string): void
 }
 
 /**

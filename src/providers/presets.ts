@@ -8,7 +8,6 @@
  */
 import type { Wire } from "./internal/answer.ts"
 import type { Compat } from "./internal/openAiChat/compat.ts"
-import { openAi } from "./internal/openAi.ts"
 
 /**
  * The options of `OpenAiCompatible.layerConfig` for one server.
@@ -75,7 +74,11 @@ const local: Partial<Compat> = {
 export const presets = /* @__PURE__ */ table({
   /** OpenAI, over the Chat Completions API. */
   openAi: {
-    ...openAi,
+    id: "openai",
+    baseUrl: "https://api.openai.com/v1",
+    apiKeyName: "OPENAI_API_KEY",
+    baseUrlName: "OPENAI_BASE_URL",
+    headerNames: { "openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID" },
     compat: {
       maxTokensField: "max_completion_tokens",
       systemRole: "developer",

@@ -9,7 +9,7 @@ import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
-import type { Question } from "../../src/providers/internal/question.ts"
+import type { Question } from "../../src/providers/Protocol.ts"
 import type * as Servers from "../../src/providers/internal/support.ts"
 import { isReason, type Protocol } from "../../src/providers/Protocol.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Schema } from "effect"
 import { ProviderError } from "effect-agent"
-import * as Failure from "../../src/providers/internal/failure.ts"
+import * as Failure from "../../src/providers/internal/reading.ts"
 import * as RetryAfter from "../../src/http/RetryAfter.ts"
 
 const refused = (status: number, body: unknown, headers: Record<string, string> = {}): ProviderError.Reason =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Auth } from "effect-agent/providers"
-import * as Outgoing from "../../src/providers/internal/outgoing.ts"
+import * as Outgoing from "../../src/providers/internal/connection.ts"
 import { Used } from "../../src/providers/internal/secrets.ts"
 
 const deployment = { auth: Auth.bearer, headers: { "X-Team": "blue", "content-type": "text/plain" } }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import type { Framing } from "effect-agent/providers"
-import { SseReader } from "../../src/providers/internal/framing.ts"
+import { sse } from "../../src/providers/Framing.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
@@ -9,7 +9,7 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string, cuts: ReadonlyArray<number> = []) => {
   const all = bytes(text)
   const ends = [...cuts.map((cut) => cut % (all.length + 1)), 0, all.length].sort((a, b) => a - b)
-  const reader = new SseReader()
+  const reader = sse.reader()
   const events: Array<Framing.Frame> = []
   for (let index = 1; index < ends.length; index++)
     reader.push(all.subarray(ends[index - 1], ends[index]), events)
@@ -74,7 +74,7 @@ describe("SseReader", () => {
   })
 
   it("stops at a line that is too long", () => {
-    const reader = new SseReader()
+    const reader = sse.reader()
     const chunk = bytes("x".repeat(1024 * 1024))
     reader.push(bytes("data: "), [])
     for (let count = 0; count < 33; count++) reader.push(chunk, [])

@@ -301,8 +301,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F150",
     without: "spans are told without secrets",
-    file: "src/providers/internal/outgoing.ts",
-    from: "Context.add(Tracer.Tracer, redacting(tracer, redact)),",
+    file: "src/providers/internal/connection.ts",
+    from: "Context.add(Tracer.Tracer, Secrets.redacting(tracer, redact)),",
     to: "",
     test: "test/faults/secrets.slow.test.ts"
   },

@@ -37,7 +37,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F076",
     without: "an id is made to fit in another way each time",
-    file: "src/providers/internal/calls.ts",
+    file: "src/providers/internal/writing.ts",
     from: "digest(id, rule.length)",
     to: "digest(id + Math.random(), rule.length)",
     test: "test/faults/callIds.test.ts"

@@ -3,9 +3,9 @@
  * model cannot serve before it is sent.
  */
 import type { ModelRequest, Provider } from "../../Provider.ts"
-import type { Reason } from "../../ProviderError.ts"
+import { type Reason, InvalidRequest } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
-import { type Given, isReason } from "../Protocol.ts"
+import { type Given, isReason, type Changes, type Question } from "../Protocol.ts"
 import {
   adaptParts,
   betasApart,
@@ -15,13 +15,17 @@ import {
   searchServed,
   type Server
 } from "./support.ts"
-import { Changes, type Question, vendorOf } from "./question.ts"
 import * as Json from "./json.ts"
-import { type Read, reader, refusals } from "./media.ts"
-import type { Rule, Thinking } from "./models/rule.ts"
+import type { Rule, Thinking, MediaLimits } from "./models/rule.ts"
 import { appended } from "./promptChanges.ts"
 import * as Think from "./support.ts"
+import { readDataUrl } from "./writing.ts"
 import * as ToolSchemas from "./toolSchemas.ts"
+import { memoize } from "effect/Function"
+import type { ModelMessage } from "../../Message.ts"
+import type { Adjustment } from "../../ModelEvent.ts"
+import * as Recovery from "../../internal/recovery.ts"
+import * as ImageFile from "../../media/ImageFile.ts"
 
 /** Makes a function that adapts requests for one server. */
 export const adjuster = (server: Server): ((request: ModelRequest) => Question | Reason) => {
@@ -85,7 +89,7 @@ const question = (
 ): Question | Reason => {
   const { protocol, serves } = server
   const { headers: _, promptChanges, thinkingBudgets, thinkingLevel, vendor: __, ...asked } = request.options
-  const changes = new Changes(asked)
+  const changes = new Think.Adapted(asked)
   const { model } = request
   const fit = { ...request, tools: ToolSchemas.fitted(changes, protocol, request) }
   leaveOutLacking(changes, server, fit.tools)
@@ -252,4 +256,113 @@ const whileOff = "The model accepts it only while it does not think."
 const leaveBothOut = (changes: Changes, reason: string): void => {
   changes.leaveOut("temperature", reason)
   changes.leaveOut("topP", reason)
+}
+
+// ───────────────────────── Members of the body
+
+/** The members of `modelOptions.vendor` for a provider. */
+export const vendorOf = (vendor: ModelOptions["vendor"], provider: string): Json.JsonObject | Reason => {
+  for (const [id, members] of Object.entries(vendor ?? {})) {
+    if (!Json.isObject(members)) return misplaced(id, members, provider)
+  }
+  return vendor?.[provider] ?? {}
+}
+
+const misplaced = (name: string, value: Json.Json, provider: string): Reason => {
+  const shown = (JSON.stringify(value) ?? "…").slice(0, 60)
+  const member = `${JSON.stringify(name)}: ${shown}`
+  return new InvalidRequest({
+    detail:
+      `modelOptions.vendor holds an object for each provider id: ` +
+      `write vendor: { ${JSON.stringify(provider)}: { ${member} } } instead of vendor: { ${member} }`
+  })
+}
+
+// ───────────────────────── Images and files
+
+// Leaves images and files that a model cannot take out of a request: a note stands in place of each. One refused image would
+// otherwise make the vendor refuse each later request of the conversation.
+
+type Media = Recovery.Media
+
+const limitsOf = ({ protocol }: Server, model: string, rule: Rule | undefined): MediaLimits =>
+  rule?.media ?? protocol.media?.(model) ?? {}
+
+/** Makes a function that returns why a model cannot take an image or a file, in words that end a sentence. */
+export const refusals = (
+  server: Server,
+  model: string,
+  rule: Rule | undefined
+): ((media: Media) => string | undefined) => {
+  const { length = Infinity, pixels = Infinity } = limitsOf(server, model, rule)
+  const find = (media: Media): string | undefined => {
+    const { input, isSecondHand = false } = rule ?? {}
+    const unread = input === undefined || isSecondHand ? undefined : unreadable(model, input, media)
+    if (unread !== undefined) return unread
+    const data = dataOf(media)
+    if (isImage(media) && data.length > length)
+      return `it has ${data.length} bytes in base64, and ${model} takes images of at most ${length}`
+    const image = imageOf(media)
+    if (image !== null && "fault" in image) return image.fault
+    if (image !== null && Math.max(image.width, image.height) > pixels)
+      return `it has ${image.width} × ${image.height} pixels, and ${model} takes images of at most ${pixels} a side`
+    return server.protocol.refuses?.(media)
+  }
+  const found = memoize((media: Media) => find(media) ?? null)
+  return (media) => found(media) ?? undefined
+}
+
+const unreadable = (model: string, input: NonNullable<Rule["input"]>, media: Media): string | undefined => {
+  if (isImage(media))
+    return input.includes("image") ? undefined : `${model} takes no images: it reads ${input.join(", ")}`
+  const isPdf = Recovery.mediaType(media) === "application/pdf"
+  return isPdf && !input.includes("pdf") ? `${model} takes no PDF: it reads ${input.join(", ")}` : undefined
+}
+
+const isImage = (media: Media): boolean =>
+  media.type === "image" || (Recovery.mediaType(media) ?? "").startsWith("image/")
+
+/** The data in base64, `""` for media at an address. */
+const dataOf = ({ source }: Media): string =>
+  "data" in source ? source.data : "url" in source ? (readDataUrl(source.url)?.data ?? "") : ""
+
+const imageOf = memoize((media: Media) => (isImage(media) ? (ImageFile.read(dataOf(media)) ?? null) : null))
+
+/** The messages that a model takes, and a report of each kind that is left out. */
+export interface Readable {
+  readonly messages: ReadonlyArray<ModelMessage>
+  readonly adjusted: ReadonlyArray<Adjustment>
+}
+
+export type Read = (messages: ModelRequest["messages"]) => Readable
+
+/** Makes a function that leaves out what a model cannot take. It returns the same objects for the same messages. */
+export const reader = (server: Server, model: string, rule: Rule | undefined): Read => {
+  const { crowd = Infinity, crowdedPixels = Infinity, total = Infinity } = limitsOf(server, model, rule)
+  const refusal = refusals(server, model, rule)
+  const alone = Recovery.replacing(refusal)
+  const crowded = Recovery.replacing((media) => {
+    const image = imageOf(media)
+    return image !== null && !("fault" in image) && Math.max(image.width, image.height) > crowdedPixels
+      ? `it has more than ${crowdedPixels} pixels a side, and the request more than ${crowd} images`
+      : undefined
+  })
+  const surplus = Recovery.replacing(
+    () => `the files of a request may have ${total} bytes in base64 together`
+  )
+  return (messages) => {
+    if (!messages.some((message) => Recovery.mediaIn(message).length > 0)) return { messages, adjusted: [] }
+    const read = messages.map(alone)
+    const isCrowded = read.flatMap(({ message }) => Recovery.mediaIn(message)).filter(isImage).length > crowd
+    const fitting = isCrowded ? read.map((each) => Recovery.again(each, crowded)) : read
+    let left = total
+    const bounded = fitting
+      .toReversed()
+      .map((each) => {
+        left -= Recovery.mediaIn(each.message).reduce((sum, media) => sum + dataOf(media).length, 0)
+        return left < 0 ? Recovery.again(each, surplus) : each
+      })
+      .toReversed()
+    return { messages: bounded.map(({ message }) => message), adjusted: Recovery.report(bounded) }
+  }
 }

@@ -24,7 +24,7 @@ import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
 import type { Frame, Framing, Reader } from "../Framing.ts"
 import { type Call, type Decoder, type Protocol, isReason } from "../Protocol.ts"
 import { type Connection, type Silence, isEnd } from "./connection.ts"
-import { badShape, inText, ofErrorEvent } from "./failure.ts"
+import { badShape, inText, ofErrorEvent } from "./reading.ts"
 import * as Json from "./json.ts"
 import type { Redact } from "./secrets.ts"
 

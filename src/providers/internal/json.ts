@@ -92,3 +92,13 @@ export const given = <Options extends object>(options: Options): Options => {
   for (const name in kept) if (kept[name] === undefined) Reflect.deleteProperty(kept, name)
   return kept
 }
+
+/** Merges two objects: nested objects are merged, all other members of `over` win. */
+export const merge = (under: JsonObject, over: JsonObject): JsonObject => {
+  const merged: Record<string, Json> = { ...under }
+  for (const [name, value] of Object.entries(over)) {
+    const below = Object.hasOwn(under, name) ? under[name] : undefined
+    merged[name] = isObject(below) && isObject(value) ? merge(below, value) : value
+  }
+  return merged
+}

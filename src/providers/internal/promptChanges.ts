@@ -13,9 +13,10 @@ import { VendorMembers } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { PromptChanges } from "../Protocol.ts"
 import * as Json from "./json.ts"
-import { keep, keptFor } from "./members.ts"
+import { keep, keptFor } from "./writing.ts"
 import type { Endpoint, PromptPart } from "./models/rule.ts"
-import { type Change, type Changed, type Changes, type Prompt, type Question, merge } from "./question.ts"
+import { type Change, type Changed, type Changes, type Prompt, type Question } from "../Protocol.ts"
+import { merge } from "./json.ts"
 import type { Server } from "./support.ts"
 
 const Tool = Schema.Struct({

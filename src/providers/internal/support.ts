@@ -1,15 +1,15 @@
 /** The options that the API of a server has no field for. A provider leaves them out and reports them. */
 import { memoize } from "effect/Function"
+import type { Adjustment } from "../../ModelEvent.ts"
 import type { ImageDetail } from "../../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import { InvalidRequest, type Reason } from "../../ProviderError.ts"
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import type { Serves } from "../Deployment.ts"
-import type { Budget, Given, PartOption, Protocol } from "../Protocol.ts"
+import type { Budget, Given, PartOption, Protocol, Changes, Question } from "../Protocol.ts"
 import * as Json from "./json.ts"
 import type { Endpoint, Rule, Thinking, Word } from "./models/rule.ts"
-import { isClosed } from "./openAi.ts"
-import type { Changes, Question } from "./question.ts"
+import { isClosed } from "./toolSchemas.ts"
 
 /** Leaves out the options that the server lacks, and reports each strict tool to whose schema it does not hold the model. */
 export const leaveOutLacking = (
@@ -325,4 +325,58 @@ export const thinks = (thinking: Thinking, level: ThinkingLevel | undefined): bo
   return (
     thinking.kind === "always-on" || (thinking.levels?.off === null && thinking.omitted !== "doesNotThink")
   )
+}
+
+// ───────────────────────── Claude
+
+// The limits of Claude, which are the same at the Messages API and at Amazon Bedrock.
+
+const MiB = 1024 * 1024
+
+/** https://platform.claude.com/docs/en/build-with-claude/vision, read in November 2026. */
+export const media = { length: 5 * MiB, pixels: 8000, crowd: 20, crowdedPixels: 2000, total: 30 * MiB }
+
+/** The minimum budget, and the tokens that it leaves of `max_tokens` for the answer. */
+export const budget = { leaves: 1024 }
+
+// ───────────────────────── Changes
+
+// The options of a request while they are adapted to the model, with a report of each change.
+
+type Options = Question["options"]
+
+export class Adapted implements Changes {
+  options: Options
+  readonly adjusted: Array<Adjustment> = []
+
+  constructor(options: Options) {
+    this.options = options
+  }
+
+  report(option: string, asked: Json.Json | undefined, sent: Json.Json, reason: string): void {
+    this.adjusted.push({ option, asked: asked ?? null, sent, reason })
+  }
+
+  leaveOut(option: keyof Options, reason: string): void {
+    const { [option]: asked, ...rest } = this.options
+    if (asked === undefined) return
+    this.options = rest
+    this.report(option, asked, null, reason)
+  }
+
+  keepHostedTools(types: ReadonlyArray<string>, reason: string): void {
+    const { hostedTools: asked = [], ...rest } = this.options
+    const hostedTools = asked.filter(({ type }) => types.includes(type))
+    if (hostedTools.length === asked.length) return
+    this.options = hostedTools.length === 0 ? rest : { ...rest, hostedTools }
+    for (const { type } of asked) {
+      if (!types.includes(type)) this.report("hostedTools", type, null, reason)
+    }
+  }
+
+  set(option: "logprobs" | "maxTokens" | "temperature", value: number, reason: string): void {
+    const asked = this.options[option]
+    this.options = { ...this.options, [option]: value }
+    this.report(option, asked, value, reason)
+  }
 }

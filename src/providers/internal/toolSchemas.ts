@@ -4,15 +4,97 @@
  * A schema is written once for each tool and form. A tool that no form can say is left out of the request.
  */
 import { memoize } from "effect/Function"
-import type { Changes } from "./question.ts"
+import type { Changes } from "../Protocol.ts"
 import { kindOfJson } from "../../internal/invalidTool.ts"
 import * as Json from "./json.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
 import { parseArguments } from "../../ModelEvent.ts"
-import { form as openAi } from "./openAi.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import { readSchema } from "./schemaKeywords.ts"
-import { type Form, ofParams } from "./schemaWriter.ts"
+import { type Form, ofParams, ofValue } from "./schemaWriter.ts"
+import type { ModelOptions } from "../../RunOptions.ts"
+
+// ───────────────────────── OpenAI
+
+// Output schemas in the form that OpenAI accepts: https://platform.openai.com/docs/guides/structured-outputs
+
+/** The form of schemas that OpenAI takes without enforcing them: all but `oneOf`, which no form has. */
+export const openAi: Form = { takes: () => true, refers: true }
+
+/** The schema of an output, and whether OpenAI enforces it, computed once for each output. */
+export const format = /* @__PURE__ */ memoize(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
+  const taken = ofValue(schema, openAi)
+  return { name, schema: taken, strict: isClosed(taken) }
+})
+
+/**
+ * OpenAI enforces a schema only if each object names and requires all its members, and rejects other schemas in
+ * strict mode.
+ */
+export const isClosed = (schema: Json.Json): boolean => {
+  if (Json.isArray(schema)) return schema.every(isClosed)
+  if (!Json.isObject(schema)) return true
+  const members = Object.keys(Json.object(schema["properties"]) ?? {})
+  const required = Json.array(schema["required"])
+  const closed =
+    !takesObjects(schema) ||
+    (schema["additionalProperties"] === false && members.every((member) => required.includes(member)))
+  return closed && Object.values(schema).every(isClosed)
+}
+
+/** Whether the schema accepts objects, alone or among other types. */
+const takesObjects = ({ type }: Json.JsonObject): boolean =>
+  type === "object" || Json.array(type).includes("object")
+
+// ───────────────────────── Claude
+
+/** Anthropic takes what OpenAI does, and names as in its error "Property keys should match pattern". */
+export const claude: Form = { ...openAi, names: /^[a-zA-Z0-9_.-]{1,64}$/ }
+
+/**
+ * The part of an output schema that Anthropic enforces, in which objects are closed, computed once for each output.
+ * https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs
+ *
+ * Anthropic rejects other keywords, so they stand in descriptions, as its SDK writes them. The reader of the output has to check them.
+ */
+export const enforceable = /* @__PURE__ */ memoize(
+  ({ schema }: NonNullable<ModelOptions["output"]>): Json.Json =>
+    ofValue(schema, { takes, refers: true, closes: true })
+)
+
+const takes = (keyword: string, value: Json.Json): boolean => {
+  if (keyword === "format") return typeof value === "string" && formats.has(value)
+  if (keyword === "minItems") return value === 0 || value === 1
+  return !unenforced.has(keyword)
+}
+
+const formats: ReadonlySet<string> = new Set([
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "uri",
+  "ipv4",
+  "ipv6",
+  "uuid"
+])
+
+const unenforced: ReadonlySet<string> = new Set([
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "maxItems",
+  "uniqueItems",
+  "contains",
+  "minProperties",
+  "maxProperties"
+])
 
 // ───────────────────────── Forms
 

@@ -3,13 +3,12 @@ import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { HostedToolDefinition } from "../../../RunOptions.ts"
 import type { Accepted, Api, Asked } from "../../Protocol.ts"
-import { budget, form, media } from "../claude.ts"
+import { budget, media, inHeader, isDeferred } from "../support.ts"
+import { claude as form, isClosed, usually } from "../toolSchemas.ts"
 import * as Json from "../json.ts"
 import type { Rule } from "../models/rule.ts"
-import { isClosed } from "../openAi.ts"
-import { type Changes, type Question, merge } from "../question.ts"
-import { inHeader, isDeferred } from "../support.ts"
-import { usually } from "../toolSchemas.ts"
+import { type Changes, type Question } from "../../Protocol.ts"
+import { merge } from "../json.ts"
 
 const accepts = (rule: Rule | undefined, request: Asked, changes: Changes): Accepted => {
   const { level, model, serves, tools } = request

@@ -7,12 +7,20 @@ import type { ModelMessage } from "../../../Message.ts"
 import type { ToolDefinition } from "../../../Provider.ts"
 import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
-import { FittedIds, nameFor, paramsIn, type Rule } from "../calls.ts"
+import {
+  FittedIds,
+  nameFor,
+  paramsIn,
+  type Rule,
+  readDataUrl,
+  into,
+  keptFor,
+  membersOf,
+  over
+} from "../writing.ts"
 import * as Json from "../json.ts"
-import { readDataUrl } from "../media.ts"
-import { into, keptFor, membersOf, over } from "../members.ts"
 import { Placement } from "../promptChanges.ts"
-import type { Change, Question } from "../question.ts"
+import type { Change, Question } from "../../Protocol.ts"
 import * as ToolSearch from "./api.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */

@@ -9,10 +9,10 @@ import * as Usage from "../../../Usage.ts"
 import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { wholeArguments } from "../../../reply/WholeArguments.ts"
 import { isReason } from "../../Protocol.ts"
-import * as Counting from "../counting.ts"
-import { badShape, eventIn } from "../failure.ts"
+import * as Counting from "../reading.ts"
+import { badShape, eventIn } from "../reading.ts"
 import * as Json from "../json.ts"
-import { keep } from "../members.ts"
+import { keep } from "../writing.ts"
 
 /** The relevant parts of an event. */
 export type Event =

@@ -5,12 +5,13 @@
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { ThinkingLevel } from "../../../RunOptions.ts"
 import type { Accepted, Api, Asked } from "../../Protocol.ts"
-import type { Rule as IdRule } from "../calls.ts"
-import { budget, form as claude, media } from "../claude.ts"
+import type { Rule as IdRule } from "../writing.ts"
+import { budget, media } from "../support.ts"
+import { claude, isClosed } from "../toolSchemas.ts"
 import * as Json from "../json.ts"
 import { type Rule, type Thinking, type Word, vendorAtBedrock } from "../models/rule.ts"
-import { isClosed } from "../openAi.ts"
-import { type Changes, merge } from "../question.ts"
+import { type Changes } from "../../Protocol.ts"
+import { merge } from "../json.ts"
 import type { Form } from "../schemaWriter.ts"
 
 export interface Family {

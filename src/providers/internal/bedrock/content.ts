@@ -2,11 +2,9 @@
 import type * as Message from "../../../Message.ts"
 import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
-import { nameFor, paramsIn } from "../calls.ts"
+import { nameFor, paramsIn, readDataUrl, into, keptFor, membersOf, over } from "../writing.ts"
 import * as Json from "../json.ts"
-import { readDataUrl } from "../media.ts"
-import { into, keptFor, membersOf, over } from "../members.ts"
-import { merge } from "../question.ts"
+import { merge } from "../json.ts"
 
 /** A block as JSON, in which `hole` stands for a text that depends on the rest of the conversation. */
 export interface Block {

@@ -4,10 +4,9 @@
  */
 import { memoize } from "effect/Function"
 import type { HostedToolDefinition, ModelOptions } from "../../../RunOptions.ts"
-import type { Accepted, Api, Asked } from "../../Protocol.ts"
+import type { Accepted, Api, Asked, Changes, Question } from "../../Protocol.ts"
 import * as Json from "../json.ts"
 import type { Rule } from "../models/rule.ts"
-import type { Changes, Question } from "../question.ts"
 import { type Form, ofValue } from "../schemaWriter.ts"
 import { among } from "../toolSchemas.ts"
 

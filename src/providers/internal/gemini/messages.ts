@@ -2,9 +2,8 @@
 import type * as Message from "../../../Message.ts"
 import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
-import { paramsIn } from "../calls.ts"
+import { paramsIn, keptFor, membersOf, over } from "../writing.ts"
 import * as Json from "../json.ts"
-import { keptFor, membersOf, over } from "../members.ts"
 import { generation } from "./api.ts"
 
 /** A message as JSON, empty if there is nothing to send. */

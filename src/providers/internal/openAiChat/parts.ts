@@ -10,7 +10,7 @@ import type { Logprob } from "../../../ModelEvent.ts"
 import type { CallBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { JsonEnd, canonical } from "../../../reply/WholeArguments.ts"
 import type { Question } from "../../Protocol.ts"
-import { logprobsOf } from "../counting.ts"
+import { logprobsOf } from "../reading.ts"
 import * as Json from "../json.ts"
 
 interface Open {

@@ -9,12 +9,23 @@ import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import type { ModelOptions } from "../../../RunOptions.ts"
 import { goesOnFrom } from "../../../Transcript.ts"
 import { isReason } from "../../Protocol.ts"
-import { argumentsText, fit, nameFor } from "../calls.ts"
+import {
+  argumentsText,
+  fit,
+  nameFor,
+  into,
+  keptFor,
+  membersOf,
+  over,
+  cachingFields,
+  dataUrl,
+  encodeContent,
+  type Part
+} from "../writing.ts"
 import * as Json from "../json.ts"
-import { into, keptFor, membersOf, over } from "../members.ts"
-import { cachingFields, dataUrl, encodeContent, type Part } from "../openAi.ts"
-import * as OpenAiSchema from "../openAi.ts"
-import { type Question, merge } from "../question.ts"
+import * as OpenAiSchema from "../toolSchemas.ts"
+import { type Question } from "../../Protocol.ts"
+import { merge } from "../json.ts"
 import type { Compat } from "./compat.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */

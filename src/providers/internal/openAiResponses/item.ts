@@ -8,7 +8,7 @@
 import { type Reason, ServerError } from "../../../ProviderError.ts"
 import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { isReason } from "../../Protocol.ts"
-import { badShape, eventIn, ofErrorEvent } from "../failure.ts"
+import { badShape, eventIn, ofErrorEvent } from "../reading.ts"
 import * as Json from "../json.ts"
 import * as Hosted from "./items.ts"
 

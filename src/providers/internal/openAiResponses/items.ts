@@ -11,11 +11,19 @@ import type { Assistant, HostedTool, Source } from "../../../Message.ts"
 import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import type { HostedBlock, ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { isReason } from "../../Protocol.ts"
-import { argumentsText, nameFor, paramsIn } from "../calls.ts"
+import {
+  argumentsText,
+  nameFor,
+  paramsIn,
+  into,
+  keptFor,
+  membersOf,
+  type Part,
+  dataUrl,
+  encodeContent
+} from "../writing.ts"
 import * as Json from "../json.ts"
-import { into, keptFor, membersOf } from "../members.ts"
-import { type Part, dataUrl, encodeContent } from "../openAi.ts"
-import { merge } from "../question.ts"
+import { merge } from "../json.ts"
 
 export interface Item {
   readonly json: string

@@ -1,13 +1,48 @@
-/**
- * Token counts and costs of a server. Implausible values count as missing, so that sums and limits stay
- * correct.
- */
+/** The parts that protocols share in reading answers: failures, token counts, probabilities, stop reasons and refusals. */
+import { Protocol, type Reason } from "../../ProviderError.ts"
+import { inBand, inText } from "../../http/VendorFailure.ts"
+import * as Wording from "../../http/Wording.ts"
+import * as Json from "./json.ts"
+
+export { inText, ofErrorEvent, ofResponse } from "../../http/VendorFailure.ts"
 import type { StopReason } from "../../Message.ts"
 import type { Logprob, Refusal } from "../../ModelEvent.ts"
 import type { Usage } from "../../Usage.ts"
 import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
-import { type Counting, type Protocol, isReason } from "../Protocol.ts"
-import * as Json from "./json.ts"
+
+/**
+ * The failure for data that is not an event of the protocol. The message contains only a short part of it,
+ * because it may be half an answer.
+ */
+export const badJson = (data: string): Reason =>
+  new Protocol({
+    kind: "badJson",
+    detail: `${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`
+  })
+
+export const badShape = (problem: string, data: string): Reason =>
+  new Protocol({ kind: "badShape", detail: `${problem}: ${Wording.cut(data, 200)}` })
+
+/** The object in an event of the protocol. `what` is the noun for one: `an event`. */
+export const objectIn = (data: string, what: string): Json.JsonObject | Reason => {
+  const json = Json.parse(data)
+  if (json === undefined) return inText(data, "") ?? badJson(data)
+  return Json.isObject(json) ? json : badShape(`Not ${what}`, data)
+}
+
+/** The object in an event, or the failure that it reports. */
+export const eventIn = (data: string, model: string, what: string): Json.JsonObject | Reason => {
+  const json = objectIn(data, what)
+  return json instanceof Error ? json : (inBand(json, data, model) ?? json)
+}
+
+/** The words of a reason, `undefined` for anything that could be encoded. */
+export const detailIn = <A>(encoded: A | Reason): string | undefined =>
+  encoded instanceof Error ? encoded.detail : undefined
+
+// ───────────────────────── Counts
+
+// Token counts and costs of a server. Implausible values count as missing, so that sums and limits stay correct.
 
 /** An integer from 0 to 1e12, `undefined` for anything else. */
 export const tokens = (json: Json.Json | undefined): number | undefined => {
@@ -50,17 +85,6 @@ export const cost = (json: Json.Json | undefined): number | undefined => {
   const amount = Json.number(json)
   return amount !== undefined && amount >= 0 && amount <= 1e9 ? amount : undefined
 }
-
-/** Counts the tokens of a request by those members of its body that the vendor takes there. */
-export const byMembers = (encode: Protocol["encode"], members: ReadonlyArray<string>): Counting => ({
-  encode: (question) => {
-    const body = encode(question)
-    if (isReason(body)) return body
-    const all = Object.entries(Json.object(Json.parse(body)) ?? {})
-    return Json.encode(Object.fromEntries(all.filter(([name]) => members.includes(name))))
-  },
-  read: (response) => tokens(Json.object(response)?.["input_tokens"])
-})
 
 // ───────────────────────── Probabilities of tokens
 
