@@ -474,6 +474,8 @@ export const askUser = (): Tool.Tool<
     description:
       "Asks the user a question, and waits for the answer. Use it for what only the user can know or decide.",
     params: AskUser,
+    // It only returns the answer.
+    effect: "pure",
     execute: () =>
       Tool.ToolContext.use(({ answer }) =>
         answer === undefined ? Effect.fail("The question has no answer.") : Effect.succeed(answer)
