@@ -11,7 +11,7 @@
 import type * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { OfTag } from "./AgentEvent.ts"
+import type { AgentEvent, OfTag } from "./AgentEvent.ts"
 import type { Interrupted, OpenCall, OpenTurn } from "./internal/openTurn.ts"
 import type { Message, MessageId } from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
@@ -49,6 +49,16 @@ export interface Session {
   readonly restored: Restored
   /** Writes records, all or none of them, in order. The agent shows a change to others only when this has succeeded. */
   readonly record: (records: Arr.NonEmptyReadonlyArray<Record>) => Effect.Effect<void, SessionError>
+  /**
+   * Writes the records of events of a run as `record` does, together with those events, in order: all of the run, and of the runs inside
+   * of it. Others see them when this has succeeded. For a host that keeps the log of the run. Default: it is `record`.
+   */
+  readonly keep?: (records: ReadonlyArray<Record>, events: Events) => Effect.Effect<void, SessionError>
+  /**
+   * Takes deltas that wait for no event before them, unless it returns `false`: then `keep` gets them. Default: it takes them, and does
+   * nothing.
+   */
+  readonly show?: (deltas: ReadonlyArray<AgentEvent>) => boolean
   /**
    * Succeeds while no other writer has followed this one. The agent runs it right before each tool, and does not run the tool if it fails.
    * Default: it succeeds.
@@ -165,4 +175,5 @@ export type Record =
     } & Pick<OfTag<"Compaction">, "reason" | "usage"> &
       Transcript.Compaction)
 
+type Events = Arr.NonEmptyReadonlyArray<AgentEvent>
 type QueueName = "steering" | "followUp"

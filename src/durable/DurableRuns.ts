@@ -13,7 +13,7 @@ import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import type { Agents } from "../runs/Agents.ts"
 import * as Health from "../runs/Health.ts"
-import { History } from "../runs/History.ts"
+import { History, type Stores } from "../runs/History.ts"
 import type * as LiveRuns from "../runs/LiveRuns.ts"
 import { type RunLogError, RunLogStore, type Service as Logs } from "../runs/RunLogStore.ts"
 import * as Runs from "../runs/Runs.ts"
@@ -182,8 +182,8 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
     remove: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
     known: (sessionId, idempotency) => Starting.stored({ logs, sessions }, sessionId, idempotency),
     start: (request) => Effect.andThen(draining, calls.start(request)),
-    ...reads(new History(logs, (runId) => shown(local?.owed(runId))), logs, sessions),
-    ...watches(calls, logs, local, Deferred.await(left)),
+    ...reads(new History({ logs, sessions }, (runId) => shown(local?.owed(runId))), logs, sessions),
+    ...watches(calls, { logs, sessions }, local, Deferred.await(left)),
     ...requests(calls),
     drain: (grace) =>
       Effect.suspend(() => {
@@ -230,11 +230,11 @@ const reads = (
 /** `left`: this process is about to end, and its watchers go on at another one. */
 const watches = (
   calls: Calls.Calls,
-  logs: Logs,
+  stores: Stores,
   local: LocalService | undefined,
   left: Effect.Effect<void>
 ): Pick<Runs.Service, "watch" | "events"> => {
-  const watch = watcher(calls, logs, local, left)
+  const watch = watcher(calls, stores, local, left)
   return {
     watch,
     events: (runId, after, options) =>
@@ -245,7 +245,7 @@ const watches = (
 /** Watchers, of which the last one of this process may cancel its run. */
 const watcher = (
   calls: Calls.Calls,
-  logs: Logs,
+  stores: Stores,
   local: LocalService | undefined,
   left: Effect.Effect<void>
 ): Runs.Service["watch"] => {
@@ -253,8 +253,8 @@ const watcher = (
   return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false, partials = false } = {}) {
     const here = local?.sessionOf(runId)
     const run = here === undefined ? yield* calls.find(runId) : { runId, sessionId: here, ended: undefined }
-    if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(logs, run, after))
-    const pages = Stream.interruptWhen(Following.live(logs, calls.watch(run, partials), run, after), left)
+    if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(stores, run, after))
+    const pages = Stream.interruptWhen(Following.live(stores, calls.watch(run, partials), run, after), left)
     if (cancelOnLeave === false) return pages
     let isOver = false
     const enter = Effect.sync(() => void held.set(runId, (held.get(runId) ?? 0) + 1))

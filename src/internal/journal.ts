@@ -25,16 +25,12 @@ const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
 }
 
 /** Requests to a person go to the outermost agent, so its session also records those of sub-agents. */
-const isRequest = ({ _tag }: AgentEvent): boolean =>
-  _tag === "ApprovalRequested" ||
-  _tag === "ApprovalAnswered" ||
-  _tag === "QuestionAsked" ||
-  _tag === "QuestionAnswered"
+const requests = new Set(["ApprovalRequested", "ApprovalAnswered", "QuestionAsked", "QuestionAnswered"])
 
 const isRecorded =
   (runId: string) =>
   (event: AgentEvent): event is RecordedEvent =>
-    Object.hasOwn(recorded, event._tag) && (event.runId === runId || isRequest(event))
+    Object.hasOwn(recorded, event._tag) && (event.runId === runId || requests.has(event._tag))
 
 export class Journal {
   readonly session: Session
@@ -47,14 +43,17 @@ export class Journal {
     this.session = session
   }
 
-  /** Whether the session records one of these events, so that they must be written before subscribers get them. */
-  wants(runId: string, events: ReadonlyArray<AgentEvent>): boolean {
-    return events.some(isRecorded(runId))
+  /** Whether the session keeps one of these events, so that they must be written before subscribers get them. Else it has seen them. */
+  wants(runId: string, events: ReadonlyArray<AgentEvent>, areDeltas: boolean): boolean {
+    const { keep, show } = this.session
+    if (keep === undefined) return !areDeltas && events.some(isRecorded(runId))
+    return !areDeltas || show?.(events) === false
   }
 
-  /** Writes those events of the run that the session records. Sub-agents have sessions of their own for theirs. */
+  /** Writes those events of the run that the session keeps. Sub-agents have sessions of their own for theirs. */
   writeEvents(runId: string, events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
-    return this.write(events.filter(isRecorded(runId)).map((event) => ({ _tag: "Event", event })))
+    const records = events.filter(isRecorded(runId)).map((event) => ({ _tag: "Event", event }) as const)
+    return this.write(records, events)
   }
 
   /** Writes that the process of a run ended before the run did; nothing for `undefined`. */
@@ -62,35 +61,31 @@ export class Journal {
     return runId === undefined ? Effect.void : this.write([{ _tag: "RunLost", runId }])
   }
 
-  /** Writes the records of failed writes, then these. Sets `failure`. */
-  write(records: ReadonlyArray<Record>): Effect.Effect<void> {
-    if (records.length === 0) return Effect.void
+  /** Writes the records of failed writes, then these, with the events of a run around them. Sets `failure`. */
+  write(records: ReadonlyArray<Record>, events: ReadonlyArray<AgentEvent> = []): Effect.Effect<void> {
+    if (records.length + events.length === 0) return Effect.void
     this.unwritten = [...this.unwritten, ...records]
-    return Effect.uninterruptible(this.writer.withPermit(this.writeAll))
+    return Effect.uninterruptible(this.writer.withPermit(Effect.suspend(() => this.writeAll(events))))
   }
 
   /** Whether this agent is still the writer of the session. Sets `failure`. */
-  readonly verify: Effect.Effect<boolean> = Effect.suspend(() =>
-    Effect.match(this.session.verify ?? Effect.void, {
-      onSuccess: () => true,
-      onFailure: (error) => {
-        this.failure = error
-        return false
-      }
-    })
-  )
+  readonly verify: Effect.Effect<boolean> = Effect.suspend(() => {
+    const { verify = Effect.void } = this.session
+    return Effect.isSuccess(
+      Effect.tapError(verify, (error) => Effect.sync(() => void (this.failure = error)))
+    )
+  })
 
-  private readonly writeAll = Effect.suspend(() => {
-    const records = this.unwritten
-    if (!Arr.isReadonlyArrayNonEmpty(records)) return Effect.void
-    return Effect.match(this.session.record(records), {
+  private writeAll(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    const { session, unwritten: records } = this
+    const kept = Arr.isReadonlyArrayNonEmpty(events) ? session.keep?.(records, events) : undefined
+    const written = kept ?? (Arr.isReadonlyArrayNonEmpty(records) ? session.record(records) : Effect.void)
+    return Effect.match(written, {
       onSuccess: () => {
         this.unwritten = this.unwritten.slice(records.length)
         this.failure = undefined
       },
-      onFailure: (error) => {
-        this.failure = error
-      }
+      onFailure: (error) => void (this.failure = error)
     })
-  })
+  }
 }

@@ -163,7 +163,7 @@ export class Mailbox {
     if (
       this.undelivered.length > 0 ||
       (subscriptions !== undefined && subscriptions.subscribers.length > 0) ||
-      journal?.wants(this.source.id, events) === true
+      journal?.wants(this.source.id, events, areDeltas) === true
     ) {
       for (const event of events) this.undelivered.push(event)
       this.settled.closeUnsafe()
@@ -233,7 +233,7 @@ export class Mailbox {
   private write(journal: Journal): Effect.Effect<void> {
     const { control, id } = this.source
     this.written = this.undelivered.length
-    return Effect.flatMap(journal.writeEvents(id, this.undelivered), () => {
+    return Effect.flatMap(journal.writeEvents(id, [...this.undelivered]), () => {
       const { failure } = journal
       if (failure === undefined) return Effect.void
       const last = this.undelivered[this.written - 1]

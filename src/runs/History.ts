@@ -6,10 +6,12 @@ import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as LogLine from "./internal/LogLine.ts"
 import { RunLog } from "./internal/RunLog.ts"
+import { unpacked } from "./internal/Packing.ts"
 import * as RunList from "./internal/RunList.ts"
-import type { RunKey, RunLogError, Service, StoredRun } from "./RunLogStore.ts"
+import { type RunKey, RunLogError, type Service, type StoredRun } from "./RunLogStore.ts"
 import type { RunPage } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
+import type * as SessionStore from "../sessions/SessionStore.ts"
 
 interface Stored extends RunKey {
   readonly created: number
@@ -20,13 +22,38 @@ interface Stored extends RunKey {
 
 const nowhere = () => Effect.void
 
-/** The log of a run, as the store has it. */
-export const logOf = (store: Service, run: RunKey): Effect.Effect<Stored, RunLogError> =>
-  Effect.map(store.read(run), (lines) => {
-    const stored = LogLine.read(lines)
+/** The stores of a run. */
+export interface Stores {
+  readonly logs: Service
+  readonly sessions: SessionStore.Service
+}
+
+/** The log of a run, as the stores have it. */
+export const linesOf = Effect.fnUntraced(function* (
+  { logs, sessions }: Stores,
+  run: StoredRun
+): Effect.fn.Return<LogLine.StoredLog & { readonly isThere: boolean }, RunLogError> {
+  const { range, runId, sessionId } = run
+  const lines = yield* logs.read(run)
+  const inSession =
+    range === undefined
+      ? []
+      : yield* Effect.catch(sessions.log(sessionId, runId, range), (error) =>
+          error.reason._tag === "Missing"
+            ? Effect.succeed([])
+            : Effect.fail(new RunLogError({ detail: error.message }))
+        )
+  const stored = LogLine.read(lines, unpacked(inSession))
+  const isThere = lines.length + inSession.length > 0
+  return { ...stored, created: stored.created === 0 ? run.created : stored.created, isThere }
+})
+
+/** The log of a run, as the stores have it. */
+export const logOf = (stores: Stores, run: StoredRun): Effect.Effect<Stored, RunLogError> =>
+  Effect.map(linesOf(stores, run), ({ isThere, ...stored }) => {
     const log = new RunLog(nowhere, stored)
     log.close()
-    return { ...run, created: stored.created, log, isThere: lines.length > 0 }
+    return { ...run, created: stored.created, log, isThere }
   })
 
 /** A run, and the one whose open turn it began with. */
@@ -41,14 +68,14 @@ const most = 1000
 type Reading<A, E = never> = Effect.Effect<A, E | Problem.StorageUnavailable>
 
 export class History {
-  private readonly store: Service
+  private readonly stores: Stores
   private readonly live: (runId: string) => Known | undefined
   /** Runs whose logs are complete: they are read once. */
   private readonly ended = new Map<string, Known>()
 
   /** `live`: a run that this process has. */
-  constructor(store: Service, live: (runId: string) => Known | undefined) {
-    this.store = store
+  constructor(stores: Stores, live: (runId: string) => Known | undefined) {
+    this.stores = stores
     this.live = live
   }
 
@@ -60,7 +87,7 @@ export class History {
       if (live !== undefined) return Effect.succeed(live)
       const known = this.ended.get(runId)
       if (known !== undefined) return Effect.succeed(known)
-      return Effect.map(logOf(this.store, run), ({ created, isThere, log: { state } }) => {
+      return Effect.map(logOf(this.stores, run), ({ created, isThere, log: { state } }) => {
         if (!isThere) return undefined
         const info = RunList.shown(parked, state.of(runId, sessionId, created))
         const found = { info, resumes: state.resumes }
@@ -78,7 +105,7 @@ export class History {
 
   /** The runs of a session, the oldest first, without the requests that other runs have taken over. */
   list(sessionId: string): Reading<ReadonlyArray<Payload.Run>> {
-    const all = Effect.flatMap(this.store.list(sessionId), (runs) =>
+    const all = Effect.flatMap(this.stores.logs.list(sessionId), (runs) =>
       Effect.forEach(runs, (run) => this.read(run), { concurrency: 4 })
     )
     return Effect.map(SessionProblem.logging(all), (read) => {
@@ -97,7 +124,7 @@ export class History {
     return Effect.gen({ self: this }, function* () {
       const live = this.live(runId)
       if (live !== undefined) return live.info
-      const run = yield* SessionProblem.logging(this.store.find(runId))
+      const run = yield* SessionProblem.logging(this.stores.logs.find(runId))
       if (run === undefined) return yield* new Problem.RunNotFound({ runId })
       const found = yield* SessionProblem.logging(this.read(run))
       return found === undefined
@@ -112,7 +139,7 @@ export class History {
       Effect.flatMap(SessionProblem.logging(this.read(run)), (found) =>
         found === undefined ? Effect.undefined : this.withNext(found.info)
       )
-    return RunList.page(this.store, read, page)
+    return RunList.page(this.stores.logs, read, page)
   }
 
   /** A run with the one that resumed it. */

@@ -28,8 +28,7 @@ import {
   RunLogError,
   RunLogStore,
   type Service,
-  type StoredRun,
-  taken
+  type StoredRun
 } from "./RunLogStore.ts"
 import * as NewestRuns from "./internal/NewestRuns.ts"
 import * as Starts from "./internal/Starts.ts"
@@ -86,8 +85,6 @@ export const layer = ({
 interface Known extends RunKey {
   isOpen: boolean
   starts: Starts.Starts
-  /** Counts those who opened the log. */
-  writer: number
   /** The number of those in this process who have it open. Its file does not count meanwhile. */
   holders: number
 }
@@ -162,8 +159,7 @@ class Files {
       for (const [runId, isOpen] of found) {
         const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : Starts.none
         const log = this.known.get(runId)
-        if (log === undefined)
-          this.known.set(runId, { runId, sessionId, isOpen, starts, writer: 0, holders: 0 })
+        if (log === undefined) this.known.set(runId, { runId, sessionId, isOpen, starts, holders: 0 })
         else if (log.holders === 0) Object.assign(log, { isOpen, starts })
       }
     })
@@ -239,7 +235,7 @@ class Files {
     })
   }
 
-  private open(run: RunKey): Effect.Effect<Append, RunLogError, Scope.Scope> {
+  private open(run: RunKey, first?: string): Effect.Effect<Append, RunLogError, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const { runId, sessionId } = run
       if (!isName(runId) || !SessionName.isName(sessionId)) {
@@ -248,17 +244,17 @@ class Files {
       const known = this.known.get(runId)
       if (known?.holders === 0) yield* this.indexOne(sessionId)
       if (this.known.get(runId)?.isOpen === false) return yield* ended(run)
+      const isNew = this.known.get(runId) === undefined
       const append = yield* JsonlLines.appending(this.files, this.folder(sessionId), this.path(run, true))
-      const none = { runId, sessionId, isOpen: true, starts: Starts.none, writer: 0, holders: 0 }
+      if (isNew && first !== undefined) yield* append([first])
+      const none = { runId, sessionId, isOpen: true, starts: Starts.none, holders: 0 }
       const log: Known = this.known.get(runId) ?? none
       this.known.set(runId, log)
-      const writer = ++log.writer
       yield* Effect.acquireRelease(
         Effect.sync(() => void log.holders++),
         () => Effect.sync(() => void log.holders--)
       )
-      return (lines) =>
-        Effect.suspend(() => (log.writer === writer ? append(lines) : Effect.fail(taken(run))))
+      return () => Effect.void
     })
   }
 
@@ -284,7 +280,7 @@ class Files {
       const info = Option.getOrUndefined(found)
       const modified = timeOf(info?.mtime)
       const created = timeOf(info?.birthtime) || modified
-      return { runId, sessionId, created, ended: isOpen ? undefined : modified, ...starts }
+      return { runId, sessionId, created, ended: isOpen ? undefined : modified, ...starts, range: {} }
     })
   }
 
@@ -357,7 +353,8 @@ class Files {
 
   get service(): Service {
     return {
-      open: (run) => this.open(run),
+      inSessions: true,
+      open: (run, first) => this.open(run, first),
       end: (run) => this.end(run),
       read: (run) => this.lines(run),
       find: (runId) =>

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { Range } from "../sessions/SessionStorage.ts"
 import * as LogLine from "./internal/LogLine.ts"
 import * as NewestRuns from "./internal/NewestRuns.ts"
 import * as Starts from "./internal/Starts.ts"
@@ -71,6 +72,8 @@ export interface StoredRun extends RunKey {
   readonly parked: string | undefined
   /** Whether the run waits for a person, and its process has let go of it: see `rest`. */
   readonly isResting: boolean
+  /** The part of its session that has the lines of its log. Default: the store has all lines. */
+  readonly range?: Range
 }
 
 /**
@@ -113,13 +116,22 @@ export type Append = (lines: ReadonlyArray<string>) => Effect.Effect<void, RunLo
  */
 export interface Service {
   /**
+   * Whether the lines of logs stand in the sessions of their runs, written together with the entries there, except for the first one. Then
+   * an `Append` of the store gets no line. Default `false`: the store keeps all lines.
+   */
+  readonly inSessions?: boolean
+  /** Changes the data of lines before a session has them: see `redacted`. Default: no change. */
+  readonly redact?: (data: Schema.Json) => Schema.Json
+  /**
    * Opens the log of a run until the scope closes, and makes it if there is none. The appends of earlier openers fail from then on. Fails
    * with the reason `"ended"` for a log that is complete.
+   *
+   * `first` is the first line of a log that is made, for a store whose lines stand in sessions; another one gets it by the `Append`.
    */
-  readonly open: (run: RunKey) => Effect.Effect<Append, RunLogError, Scope.Scope>
+  readonly open: (run: RunKey, first?: string) => Effect.Effect<Append, RunLogError, Scope.Scope>
   /** Marks a log as complete: `unended` then leaves it out. */
   readonly end: (run: RunKey) => Effect.Effect<void, RunLogError>
-  /** Reads the lines of a log; none if there is no log. */
+  /** Reads the lines of a log that the store has; none if there is no log. */
   readonly read: (run: RunKey) => Effect.Effect<ReadonlyArray<string>, RunLogError>
   /** Finds a run by its id; `undefined` if there is no log. */
   readonly find: (runId: string) => Effect.Effect<StoredRun | undefined, RunLogError>
@@ -345,12 +357,15 @@ export const redacted = (
     RunLogStore,
     Effect.map(RunLogStore, (store) => ({
       ...store,
-      open: (run) =>
-        Effect.map(
-          store.open(run),
-          (append): Append =>
-            (lines) =>
-              Effect.flatMap(withoutSecrets(lines, redact), append)
+      redact,
+      open: (run, first) =>
+        Effect.flatMap(withoutSecrets(first === undefined ? [] : [first], redact), ([redacted]) =>
+          Effect.map(
+            store.open(run, redacted),
+            (append): Append =>
+              (lines) =>
+                Effect.flatMap(withoutSecrets(lines, redact), append)
+          )
         )
     }))
   )
@@ -358,5 +373,8 @@ export const redacted = (
 const withoutSecrets = (lines: ReadonlyArray<string>, redact: (data: Schema.Json) => Schema.Json) =>
   Effect.try({
     try: () => lines.map((line) => LogLine.withData(line, redact)),
-    catch: () => new RunLogError({ detail: "the function that redacts it failed" })
+    catch: () => notRedacted
   })
+
+/** @internal */
+export const notRedacted = new RunLogError({ detail: "the function that redacts it failed" })

@@ -20,11 +20,9 @@ import * as Layer from "effect/Layer"
 import type { MigrationError } from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import * as SqlBatch from "../sql/SqlBatch.ts"
 import { Claims } from "../sql/SqlClaims.ts"
 import * as SqlPatience from "../sql/SqlPatience.ts"
 import { type RunKey, RunLogError, RunLogStore, type Service } from "./RunLogStore.ts"
-import * as SqlRunLines from "./internal/SqlRunLines.ts"
 import * as SqlRunRemoval from "./internal/SqlRunRemoval.ts"
 import * as SqlRuns from "./internal/SqlRuns.ts"
 import * as SqlRunTables from "./internal/SqlRunTables.ts"
@@ -82,12 +80,7 @@ export const layer = ({ patience = 0 }: Options = {}): Layer.Layer<
       const sql = (yield* SqlClient.SqlClient).withoutTransforms()
       yield* Effect.provideService(SqlRunTables.migrate, SqlClient.SqlClient, sql)
       const { of: claimOf } = yield* Claims
-      const append = SqlBatch.make<SqlRuns.LogAppend, number>(
-        sql,
-        (appends) => SqlRunLines.append(sql, appends),
-        ({ id }) => id
-      )
-      return new SqlRunLogs({ sql, claimOf, append }, patience).service
+      return new SqlRunLogs({ sql, claimOf }, patience).service
     })
   )
 
@@ -127,16 +120,10 @@ class SqlRunLogs {
     )
   }
 
-  private open(run: RunKey) {
-    const { database, patiently } = this
-    return Effect.map(
-      this.writing((now) =>
-        Effect.map(
-          SqlRuns.open(database, run, now),
-          (opened) => new SqlRunLines.SqlRunLines(database, run, opened)
-        )
-      ),
-      (log) => (lines: ReadonlyArray<string>) => this.failing(log.append(lines, patiently))
+  private open(run: RunKey, first?: string) {
+    return Effect.as(
+      this.writing((now) => SqlRuns.open(this.database, run, now, first)),
+      () => Effect.void
     )
   }
 
@@ -183,9 +170,10 @@ class SqlRunLogs {
   get service(): Service {
     const { database } = this
     return {
-      open: (run) => this.open(run),
+      inSessions: true,
+      open: (run, first) => this.open(run, first),
       end: (run) => this.end(run),
-      read: ({ runId }) => this.reading(SqlRunLines.read(database, runId)),
+      read: ({ runId }) => this.reading(SqlRuns.lines(database, runId)),
       find: (runId) => this.reading(SqlRuns.find(database, runId)),
       list: (sessionId) => this.reading(SqlRuns.list(database, sessionId)),
       active: (sessionId) => this.reading(SqlRuns.active(database, sessionId)),

@@ -128,8 +128,9 @@ const entered = Effect.fnUntraced(function* (
   const task = { ...taskOf(request), ...(run.trace === undefined ? {} : { trace: run.trace }) }
   const isNext = conversation.first === undefined && host.hasPlace(run.runId)
   const answer: Payload.Started = { runId: run.runId, status: isNext ? "started" : "queued" }
-  yield* Effect.onError(Effect.andThen(keep(answer), SessionProblem.logging(run.enter(task))), () =>
-    Effect.sync(() => host.parts.places?.leave(run.runId))
+  yield* Effect.onError(
+    Effect.andThen(keep(answer), SessionProblem.logging(run.enter(isNext ? undefined : task))),
+    () => Effect.sync(() => host.parts.places?.leave(run.runId))
   )
   host.has(run)
   conversation.queue(run, task)

@@ -22,9 +22,9 @@ export const Options = Schema.toCodecJson(
 
 const call = { runId: Schema.String, toolCallId: Schema.String, toolName: Schema.String }
 
-/** Kind `tool`: a call that began or ended. */
+/** Kind `tool`: a call that began, with its params unless they are those of the last answer, or one that ended. */
 export const Tool = Schema.Union([
-  Schema.Struct({ phase: Schema.Literal("start"), ...call, params: Schema.Json }),
+  Schema.Struct({ phase: Schema.Literal("start"), ...call, params: Schema.optionalKey(Schema.Json) }),
   Schema.Struct({
     phase: Schema.Literal("end"),
     ...call,

@@ -8,7 +8,6 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { SessionError } from "../Session.ts"
-import type { SessionEntry } from "./SessionEntry.ts"
 
 /**
  * A new session.
@@ -80,18 +79,29 @@ export interface Writer {
 }
 
 /**
- * An entry as a storage writes it.
+ * A line as a storage writes it: an entry, or an event in the log of a run.
  *
  * @category models
  * @since 0.2.0
  */
 export interface Line {
-  /** The id of the entry. */
-  readonly id: string
-  /** The type of the entry. */
-  readonly type: SessionEntry["type"]
-  /** The entry as JSON, without a line feed. */
+  /** The type of the entry; `log:` and the id of the run for a line of a log. */
+  readonly type: string
+  /** The line as JSON, without a line feed. */
   readonly text: string
+}
+
+/**
+ * A part of a session.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Range {
+  /** The size that the session had before the part, in bytes. Default 0. */
+  readonly from?: number | undefined
+  /** The size that it had behind the part, in bytes. Default: the part is the rest of the session. */
+  readonly to?: number | undefined
 }
 
 /**
@@ -124,11 +134,13 @@ export interface SessionStorage {
   /**
    * Reads the lines of a session in the order in which they were appended, also while it is open. Fails with `Missing`.
    *
-   * `only` names the types of entries that the store needs. A storage may give others too.
+   * `only` names the types of lines that the store needs: default, those of all entries. `range` is the part of the session that has
+   * them. A storage may give others too.
    */
   readonly lines: (
     sessionId: string,
-    only?: ReadonlyArray<SessionEntry["type"]>
+    only?: ReadonlyArray<string>,
+    range?: Range
   ) => Stream.Stream<Arr.NonEmptyReadonlyArray<StoredLine>, SessionError>
   /** Finds a session. Fails with `Missing`. */
   readonly find: (sessionId: string) => Effect.Effect<StoredSession, SessionError>

@@ -41,6 +41,7 @@ import * as Forking from "./internal/Forking.ts"
 import * as Listing from "./internal/Listing.ts"
 import * as Opening from "./internal/Opening.ts"
 import * as Reading from "./internal/Reading.ts"
+import * as RunLines from "./internal/RunLines.ts"
 import * as Search from "./internal/Search.ts"
 import type { SessionStorage } from "./SessionStorage.ts"
 
@@ -51,6 +52,7 @@ export type {
   ForkOptions,
   Hit,
   ListOptions,
+  Logged,
   OpenSession,
   Options,
   Page,
@@ -120,6 +122,7 @@ export const make = (storage: SessionStorage, options: Options = {}): Service =>
   openOrCreate: (sessionId, created) => Opening.openOrCreate(storage, options, sessionId, created),
   read: (sessionId) => Reading.contents(storage, sessionId),
   list: Listing.make(storage),
+  log: (sessionId, runId, range) => RunLines.read(storage, sessionId, runId, range),
   search: (text, where) => Search.search(storage, text, where),
   sessionOf: (runId) => Search.sessionOf(storage, runId),
   fork: (sessionId, forked) => Forking.fork(storage, sessionId, forked),

@@ -132,10 +132,10 @@ const storageOf = (database: SqlSessions.Database): SessionStorage => {
         onFailure: during(sessionId, "open"),
         onSuccess: writer
       }),
-    lines: (sessionId, only) =>
+    lines: (sessionId, only, { from = 0, to = Infinity } = {}) =>
       Stream.unwrap(
         Effect.map(briefly(SqlSessions.find(database, sessionId)), ({ bytes, id }) =>
-          SqlLines.read(database.sql, Number(id), Number(bytes), only, briefly)
+          SqlLines.read(database.sql, Number(id), { from, to: Math.min(to, Number(bytes)) }, only, briefly)
         )
       ).pipe(Stream.mapError(during(sessionId, "read"))),
     find: (sessionId) =>

@@ -172,11 +172,11 @@ interface Stored {
   readonly text: string
 }
 
-/** Reads the lines of a session before a position, those of some types alone if `only` is given. */
+/** Reads the lines of a session between two positions: those of entries, or those of some types if `only` is given. */
 export const read = (
   sql: SqlClient.SqlClient,
   session: number,
-  end: number,
+  { from, to: end }: { readonly from: number; readonly to: number },
   only: ReadonlyArray<string> | undefined,
   briefly: <A>(page: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
 ): Stream.Stream<Arr.NonEmptyReadonlyArray<string>, SqlError> => {
@@ -189,7 +189,7 @@ export const read = (
       SELECT min(position) FROM effect_agent_session_entry
       WHERE session = ${session} AND position >= ${at} AND ${isWanted}
     ) ORDER BY position`
-  const first: Cursor = { at: 0, begun: [], window: firstWindow }
+  const first: Cursor = { at: from, begun: [], window: firstWindow }
   return Stream.paginate(first, ({ at, begun, window }) =>
     Effect.map(briefly(page(at, window)), (rows) => {
       const last = rows.at(-1)
@@ -215,7 +215,7 @@ export const hasRun = (sql: SqlClient.SqlClient, runId: string): Statement.Fragm
 
 /** A condition for rows of some types. That for labels is the condition of their index. */
 const wanted = (sql: SqlClient.SqlClient, only: ReadonlyArray<string> | undefined): Statement.Fragment => {
-  if (only === undefined) return sql.literal("TRUE")
+  if (only === undefined) return sql.literal("type NOT LIKE 'log:%'")
   return only.length === 1 && only[0] === "label" ? sql.literal("type = 'label'") : sql.in("type", only)
 }
 

@@ -9,7 +9,7 @@ import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { Agent, Approval, Tool } from "effect-agent"
 import { DurableRuns } from "effect-agent/durable"
 import * as NodeCluster from "effect-agent/node/NodeCluster"
-import { Agents, RunLogStore, SqlRunLogStore } from "effect-agent/server"
+import { Agents, SqlRunLogStore } from "effect-agent/server"
 import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { appendFileSync, existsSync, writeSync } from "node:fs"
@@ -76,18 +76,18 @@ const stores = SqlRunLogStore.layer({ patience }).pipe(
 const telling = Layer.effectContext(
   Effect.gen(function* () {
     const sessions = yield* SessionStore.SessionStore
-    const logs = yield* RunLogStore.RunLogStore
     const open: typeof sessions.open = (sessionId) =>
       Effect.map(sessions.open(sessionId), (session) => ({
         ...session,
         restored: session.restored,
-        record: (records) => Effect.tapError(session.record(records), refused("session"))
+        record: (records) => Effect.tapError(session.record(records), refused("session")),
+        log: (lines) =>
+          Effect.tapError(
+            session.log(lines),
+            refused(lines.every(({ _tag }) => _tag === "Logged") ? "log" : "session")
+          )
       }))
-    const openLog: typeof logs.open = (run) =>
-      Effect.map(logs.open(run), (append) => (lines) => Effect.tapError(append(lines), refused("log")))
-    return Context.make(SessionStore.SessionStore, { ...sessions, open }).pipe(
-      Context.add(RunLogStore.RunLogStore, { ...logs, open: openLog })
-    )
+    return Context.make(SessionStore.SessionStore, { ...sessions, open })
   })
 ).pipe(Layer.provideMerge(stores))
 

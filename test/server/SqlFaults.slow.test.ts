@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Redacted, References, Result, Scope, Stream } from "effect"
 import { isSqlError } from "effect/sql/SqlError"
 import { Message } from "effect-agent"
+import type { SessionStore } from "effect-agent/sessions"
 import { said } from "../sessions/records.ts"
 import * as Cuts from "../sql/cuts.ts"
 import { postgres } from "../sql/databases.ts"
@@ -10,17 +11,26 @@ import { processOf } from "./sqlRuns.ts"
 
 type Process = Effect.Success<ReturnType<typeof processOf>>
 
+const logged = (runId: string, text: string): SessionStore.Logged => ({ _tag: "Logged", runId, text })
+
+/** The lines of a log. */
+const linesOf = (sessions: SessionStore.Service, sessionId: string, runId: string) =>
+  Effect.map(sessions.log(sessionId, runId), (items) =>
+    items.flatMap((item) => ("_tag" in item ? [item.text] : []))
+  )
+
 /** Appends to a session and to the log of its run, one entry at a time. */
 const write = ({ logs, sessions }: Process, name: string, count: number) =>
   Effect.gen(function* () {
     const run = { runId: `run-${name}`, sessionId: name }
     const session = yield* sessions.create({ sessionId: name })
-    const append = yield* logs.open(run)
+    yield* logs.open(run)
     for (let n = 1; n <= count; n++) {
-      yield* session.record([said(Message.user(`${name} ${n}`))])
       // More rows than one statement takes, now and then.
       const lines = n % 40 === 0 ? Array.from({ length: 250 }, (_, index) => `${n}.${index}`) : [`${n}`]
-      yield* append(lines)
+      const [first = "", ...more] = lines
+      const rest = more.map((text) => logged(run.runId, text))
+      yield* session.log([logged(run.runId, first), ...rest, said(Message.user(`${name} ${n}`))])
       yield* logs.addKey(name, String(n))
     }
     yield* logs.end(run)
@@ -37,7 +47,7 @@ const check = ({ logs, sessions }: Process, name: string, count: number) =>
       numbers.map((n) => `${name} ${n}`)
     )
     assert.deepStrictEqual(
-      yield* logs.read(run),
+      yield* linesOf(sessions, name, run.runId),
       numbers.flatMap((n) =>
         n % 40 === 0 ? Array.from({ length: 250 }, (_, index) => `${n}.${index}`) : [`${n}`]
       )
@@ -107,13 +117,16 @@ describe.skipIf(!Postgres.isInstalled)("PostgreSQL that fails", () => {
       const network = yield* Cuts.to(url, 7)
       const [frozen, other] = [yield* processOf(network.url, "1 minute"), yield* processOf(url)]
       const session = yield* frozen.sessions.create({ sessionId: "s" })
-      const append = yield* frozen.logs.open(run)
-      yield* append(["1"])
+      yield* frozen.logs.open(run)
+      yield* session.log([logged("r", "1")])
       // It reaches nothing, and tries on.
       network.setShare(1)
       const late = yield* Effect.forkChild(
         Effect.all(
-          [Effect.flip(append(["late"])), Effect.flip(session.record([said(Message.user("late"))]))],
+          [
+            Effect.flip(frozen.logs.end(run)),
+            Effect.flip(session.log([logged("r", "late"), said(Message.user("late"))]))
+          ],
           {
             concurrency: "unbounded"
           }
@@ -121,14 +134,14 @@ describe.skipIf(!Postgres.isInstalled)("PostgreSQL that fails", () => {
       )
       yield* Effect.repeat(Effect.sleep("20 millis"), { until: () => network.cuts() > 3 })
       const next = yield* other.sessions.open("s")
-      const following = yield* other.logs.open(run)
-      yield* following(["2"])
+      yield* other.logs.open(run)
+      yield* next.log([logged("r", "2")])
       network.setShare(0)
       const [ofLog, ofSession] = yield* Fiber.join(late)
       assert.strictEqual(ofLog.reason, "taken")
       assert.strictEqual(ofSession.reason._tag, "Locked")
       yield* next.record([said(Message.user("2"))])
-      assert.deepStrictEqual(yield* other.logs.read(run), ["1", "2"])
+      assert.deepStrictEqual(yield* linesOf(other.sessions, "s", "r"), ["1", "2"])
       const text = yield* Stream.mkString(other.sessions.export("s", "jsonl"))
       assert.notInclude(text, "late")
     })
@@ -140,12 +153,13 @@ describe.skipIf(!Postgres.isInstalled)("PostgreSQL that fails", () => {
       const server = yield* Postgres.start
       const network = yield* Cuts.to(Redacted.value(server.url), 1)
       const at = yield* processOf(network.url)
-      yield* at.sessions.create({ sessionId: "s" })
-      const append = yield* at.logs.open({ runId: "r", sessionId: "s" })
+      const session = yield* at.sessions.create({ sessionId: "s" })
+      const run = { runId: "r", sessionId: "s" }
       network.setShare(1)
-      assert.strictEqual((yield* Effect.flip(append(["1"]))).reason, "storage")
+      assert.strictEqual((yield* Effect.flip(at.logs.open(run))).reason, "storage")
+      assert.strictEqual((yield* Effect.flip(session.log([logged("r", "1")]))).reason._tag, "StorageFailed")
       network.setShare(0)
-      yield* Effect.eventually(append(["2"]))
+      yield* Effect.eventually(session.log([logged("r", "2")]))
     })
   )
 

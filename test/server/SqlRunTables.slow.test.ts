@@ -27,6 +27,11 @@ const second = (key: string): ReadonlyArray<string> => [
   "CREATE INDEX effect_agent_run_newest_active ON effect_agent_run (created, run_id) WHERE ended IS NULL"
 ]
 
+const third = (key: string): ReadonlyArray<string> => [
+  ...second(key),
+  "CREATE INDEX effect_agent_run_key_created ON effect_agent_run_key (created)"
+]
+
 /** Statements that made the tables of each version, as that version did. They do not change. */
 const versions: ReadonlyArray<{
   readonly names: ReadonlyArray<string>
@@ -42,9 +47,13 @@ const versions: ReadonlyArray<{
   },
   {
     names: ["runs", "newest", "keys"],
+    statements: third
+  },
+  {
+    names: ["runs", "newest", "keys", "resting"],
     statements: (key) => [
-      ...second(key),
-      "CREATE INDEX effect_agent_run_key_created ON effect_agent_run_key (created)"
+      ...third(key),
+      "ALTER TABLE effect_agent_run ADD COLUMN resting INTEGER NOT NULL DEFAULT 0"
     ]
   }
 ]
@@ -76,15 +85,15 @@ onEach((_, make) => {
           ended: undefined,
           attempts: 3,
           parked: "it broke",
-          isResting: false
+          isResting: false,
+          range: { from: 0, to: undefined }
         }
         assert.deepStrictEqual(yield* logs.unended, [stored])
-        const append = yield* logs.open(run)
-        yield* append(["three"])
-        assert.deepStrictEqual(yield* logs.read(run), ["one", "two and half", "three"])
+        yield* logs.open(run, "first")
+        assert.deepStrictEqual(yield* logs.read(run), ["one", "two and half"])
         assert.deepStrictEqual(yield* logs.keys("s"), ["key"])
         const found = yield* sql`SELECT name FROM effect_agent_run_migrations ORDER BY migration_id`.values
-        assert.deepStrictEqual(found.flat(), ["runs", "newest", "keys", "resting"])
+        assert.deepStrictEqual(found.flat(), ["runs", "newest", "keys", "resting", "sessions"])
       })
   )
 

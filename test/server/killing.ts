@@ -83,6 +83,12 @@ const mortal = <S extends Session.Session>(life: Life, session: S): S => ({
   child: (toolCallId: string) => Effect.map(session.child(toolCallId), (part) => mortal(life, part))
 })
 
+const mortalStore = (life: Life, session: SessionStore.OpenSession): SessionStore.OpenSession => ({
+  ...mortal(life, session),
+  log: (lines) => life.write(session.log(lines)),
+  childOf: (toolCallId) => Effect.map(session.childOf(toolCallId), (part) => mortal(life, part))
+})
+
 const opening = (life: Life, open: ReturnType<SessionStore.Service["open"]>) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
@@ -90,7 +96,7 @@ const opening = (life: Life, open: ReturnType<SessionStore.Service["open"]>) =>
     life.opened.push({ scope, isOpen })
     const session = yield* Effect.ensuring(Scope.provide(open, scope), Deferred.succeed(isOpen, undefined))
     yield* Effect.addFinalizer(() => (life.isOver ? Effect.void : Scope.close(scope, Exit.void)))
-    return mortal(life, session)
+    return mortalStore(life, session)
   })
 
 /** The stores of a process with a life. */
@@ -103,9 +109,9 @@ export const storesOf = ({ logs, sessions }: Disk, life: Life) =>
     }),
     Layer.succeed(RunLogStore.RunLogStore, {
       ...logs,
-      open: (run) =>
+      open: (run, first) =>
         Effect.map(
-          life.write(logs.open(run)),
+          life.write(logs.open(run, first)),
           (append): RunLogStore.Append =>
             (lines) =>
               life.write(append(lines))

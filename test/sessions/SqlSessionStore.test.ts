@@ -8,7 +8,6 @@ import { connect, sqlite } from "../sql/databases.ts"
 const database = Effect.flatMap(sqlite, connect)
 const session = { sessionId: "s", cwd: "/work", created: 1 }
 const lineOf = (text: string, type: SessionStorage.Line["type"] = "message"): SessionStorage.Line => ({
-  id: "x",
   type,
   text
 })

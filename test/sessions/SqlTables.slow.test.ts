@@ -59,7 +59,7 @@ onEach((_, make) =>
           { sessionId: "s", created: 1, modified: 2, bytes: 17 }
         ])
         const writer = yield* storage.open("s")
-        yield* writer.append([{ id: "x", type: "message", text: "three" }])
+        yield* writer.append([{ type: "message", text: "three" }])
         const [session] = yield* storage.list()
         assert.strictEqual(session?.bytes, 17 + "three".length + 1)
         const lines = yield* Stream.runCollect(storage.lines("s"))

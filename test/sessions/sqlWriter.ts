@@ -17,8 +17,8 @@ const program = Effect.gen(function* () {
   yield* print("open")
   for (let n = 0; ; n++) {
     yield* writer.append([
-      { id: `${n}a`, type: "message", text: `${n} a` },
-      { id: `${n}b`, type: "message", text: `${n} b ${"x".repeat(2000)}` }
+      { type: "message", text: `${n} a` },
+      { type: "message", text: `${n} b ${"x".repeat(2000)}` }
     ])
     yield* print(String(n))
   }

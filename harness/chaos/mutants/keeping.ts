@@ -30,7 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is the state that the records lead to, also with writes that fail",
     without: "a session is read again after a write that failed",
     file: "src/sessions/internal/OpenSession.ts",
-    from: "          this.shared.failures++\n",
+    from: "      this.shared.failures++\n",
     to: "",
     test: "test/sessions/fold.test.ts"
   },
@@ -254,8 +254,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "no secret of a run with tools, an agent inside, a person and queues",
     without: "entries of agents inside are redacted",
     file: "src/sessions/internal/OpenSession.ts",
-    from: "entries.map((entry) => Journal.ofChild(toolCallId, this.shared.stored(entry)))",
-    to: "entries.map((entry) => Journal.ofChild(toolCallId, entry))",
+    from: "lines.filter(isEntry).map((entry) => Journal.ofChild(toolCallId, this.shared.stored(entry)))",
+    to: "lines.filter(isEntry).map((entry) => Journal.ofChild(toolCallId, entry))",
     test: "test/sessions/memory.test.ts"
   },
   {

@@ -295,7 +295,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "keeps the run inside in the session of its call",
     without: "events of runs inside stay out of the session",
     file: "src/internal/journal.ts",
-    from: "(event.runId === runId || isRequest(event))",
+    from: "(event.runId === runId || requests.has(event._tag))",
     to: "true",
     test: "test/behaviour/SubAgents.test.ts"
   },
@@ -303,8 +303,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "writes each record once, by one writer at a time, which no interruption cuts",
     without: "one writer at a time",
     file: "src/internal/journal.ts",
-    from: "this.writer.withPermit(this.writeAll)",
-    to: "this.writeAll",
+    from: "this.writer.withPermit(Effect.suspend(() => this.writeAll(events)))",
+    to: "Effect.suspend(() => this.writeAll(events))",
     test: "test/behaviour/Session.test.ts"
   },
   {

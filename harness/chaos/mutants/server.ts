@@ -48,15 +48,15 @@ export const mutants: ReadonlyArray<Mutant> = [
     ...log,
     fault: "shows nothing that could not be stored",
     without: "the order of storing and showing",
-    from: "Effect.andThen(this.store(lines), show)",
-    to: "Effect.andThen(show, this.store(lines))"
+    from: "Effect.andThen(stored, show)",
+    to: "Effect.andThen(show, stored)"
   },
   {
     ...log,
-    fault: "reserves positions before they are visible",
-    without: "the reservation",
-    from: "lines.unshift(LogLine.reserved(this.reserved))",
-    to: ""
+    fault: "stores all but deltas, and what shows how far watchers may have seen",
+    without: "the line of a place far behind the last one",
+    from: "    return [LogLine.reserved(this.last)]\n",
+    to: "    return []\n"
   },
   {
     ...several,

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import * as History from "../../runs/History.ts"
 import type { Entry } from "../../runs/LogEntry.ts"
 import { Pace } from "../../runs/Pace.ts"
-import type { RunKey, RunLogError, Service as Logs } from "../../runs/RunLogStore.ts"
+import type { RunKey, RunLogError, StoredRun } from "../../runs/RunLogStore.ts"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import * as EventText from "../../runs/EventText.ts"
 
@@ -24,16 +24,20 @@ const pace = Schedule.toStepWithSleep(
 const atOnce = () => new Pace({ flush: 0, heartbeat: "15 seconds" })
 
 /** The pages behind a position, from the store. */
-const stored = (logs: Logs, run: RunKey, after: number): Effect.Effect<Stream.Stream<Page>, RunLogError> =>
-  Effect.map(History.logOf(logs, run), ({ log }) => log.watch(after, atOnce()))
+const stored = (
+  stores: History.Stores,
+  run: StoredRun,
+  after: number
+): Effect.Effect<Stream.Stream<Page>, RunLogError> =>
+  Effect.map(History.logOf(stores, run), ({ log }) => log.watch(after, atOnce()))
 
 /** The stored pages of a run that has ended; `undefined` if there is none behind the position. */
 export const ended = (
-  logs: Logs,
-  run: RunKey,
+  stores: History.Stores,
+  run: StoredRun,
   after: number
 ): Effect.Effect<Stream.Stream<Page> | undefined, RunLogError> =>
-  Effect.map(History.logOf(logs, run), ({ log }) =>
+  Effect.map(History.logOf(stores, run), ({ log }) =>
     log.hasAfter(after) ? log.watch(after, atOnce()) : undefined
   )
 
@@ -51,7 +55,7 @@ const isEnd = (entry: Entry): boolean => entry.tag === "RunEnd" && entry.event?.
 
 /** The pages of a run that has not ended. */
 export const live = <E>(
-  logs: Logs,
+  stores: History.Stores,
   watch: (after: number) => Stream.Stream<ReadonlyArray<Sent>, E>,
   run: RunKey,
   after: number
@@ -77,10 +81,11 @@ export const live = <E>(
       yield* Effect.ignore(pause(undefined))
     })
     /** The stored pages of a run that is over; `undefined` for one that goes on, and while the store is away. */
-    const rest = logs.find(run.runId).pipe(
-      Effect.flatMap((found) =>
-        found === undefined || found.ended !== undefined ? stored(logs, run, last) : Effect.undefined
-      ),
+    const rest = stores.logs.find(run.runId).pipe(
+      Effect.flatMap((found) => {
+        if (found === undefined) return nothing
+        return found.ended === undefined ? Effect.undefined : stored(stores, found, last)
+      }),
       Effect.orElseSucceed(() => undefined)
     )
     // The stream of a worker ends when the run is over or has shown its end, and when the worker ends or leaves the session.

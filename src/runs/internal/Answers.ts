@@ -115,7 +115,8 @@ const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answ
     const agent = yield* opened(conversation, runId)
     const live = host.runs.get(runId)
     const state =
-      live?.log.state ?? (yield* SessionProblem.logging(History.logOf(host.parts.logs, run))).log.state
+      live?.log.state ??
+      (yield* SessionProblem.logging(History.logOf(host.parts, yield* host.stored(runId)))).log.state
     if (!state.hasAsked(answer.requestId)) return yield* elsewhere(host, run, answer.requestId)
     const wasOpen = yield* Resuming.isAsking(agent)
     const given = yield* Effect.result(answer.give(agent))

@@ -78,9 +78,15 @@ export class Completion {
       this.add({ ...run.base(timestamp), _tag: "MessageStart", messageId, role })
     }
     this.add(fact)
-    if (message.role !== "assistant" || !run.isAsking || isFailed(message)) return
-    const usage = message.usage === undefined ? {} : { usage: message.usage }
-    this.add({ ...run.base(timestamp), _tag: "ModelCallEnd", messageId: message.id, durationMs: 0, ...usage })
+    if (message.role === "assistant") this.endModelCall(run, timestamp)
+  }
+
+  /** Ends the model call whose answer is whole. */
+  endModelCall(run: RunProgress, timestamp = this.now): void {
+    const { answer, isAsking } = run
+    if (answer === undefined || !isAsking || isFailed(answer)) return
+    const usage = answer.usage === undefined ? {} : { usage: answer.usage }
+    this.add({ ...run.base(timestamp), _tag: "ModelCallEnd", messageId: answer.id, durationMs: 0, ...usage })
   }
 
   private addCompaction(run: RunProgress, fact: OfTag<"Compaction">): void {
@@ -112,6 +118,7 @@ export class Completion {
   ): void {
     const toolCalls = run.answer === undefined ? [] : Message.toolCalls(run.answer)
     if (run.background.has(toolCallId)) return
+    this.endModelCall(run, timestamp)
     if (!run.isDetected) this.add({ ...run.base(timestamp), _tag: "ToolsDetected", toolCalls })
     const call = toolCalls.find(({ id }) => id === toolCallId)
     if (run.calls.has(toolCallId) || call === undefined) return
@@ -129,6 +136,7 @@ export class Completion {
   /** Ends the turn that is open. */
   endTurn(run: RunProgress, timestamp = this.now): void {
     if (!run.isTurnOpen) return
+    this.endModelCall(run, timestamp)
     const { answer, ofTurn, results } = run
     this.add({
       ...run.base(timestamp),

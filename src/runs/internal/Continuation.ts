@@ -56,6 +56,7 @@ export const plan = ({ entries, runId, stored }: Found, now: number): Plan => {
   for (const open of log.runs.values()) {
     if (open.end !== undefined) continue
     completion.retract(open)
+    completion.endModelCall(open)
     completion.endCompaction(open)
     if (open.answer !== undefined && Transcript.isFailed(open.answer)) completion.endTurn(open)
     if (open.paused !== undefined && requested?.what === "resume")

@@ -1,6 +1,7 @@
 /**
  * The conversation of a session in this process: its agent while it is open, the run it has, and the runs that wait.
  */
+import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,11 +14,11 @@ import type { AgentEvent } from "../../AgentEvent.ts"
 import * as Problem from "../../api/Problem.ts"
 import * as FailureReason from "../../internal/failureReason.ts"
 import { Served } from "../../internal/openAgent.ts"
-import type { Session, SessionError } from "../../Session.ts"
+import { type Record, type Session, SessionError, StorageFailed } from "../../Session.ts"
 import type * as SessionStore from "../../sessions/SessionStore.ts"
 import type { ConversationHost } from "../ConversationHost.ts"
 import * as Ending from "./Ending.ts"
-import { Hold } from "./Hold.ts"
+import { Hold, type Place } from "./Hold.ts"
 import { IdempotencyKeys } from "../IdempotencyKeys.ts"
 import type { LiveRun, Task } from "./LiveRun.ts"
 import * as Narrowing from "./Narrowing.ts"
@@ -44,6 +45,10 @@ const patience = "1 second"
 /** The time for which a session that was just made stays open. */
 const moment = "2 seconds"
 
+/** Records of an agent that runs by itself. */
+const noRun = ({ record }: Session, records: ReadonlyArray<Record>) =>
+  Arr.isReadonlyArrayNonEmpty(records) ? record(records) : Effect.void
+
 export class Conversation {
   readonly sessionId: string
   /** Held by who opens, starts or closes. */
@@ -54,6 +59,7 @@ export class Conversation {
   users = 0
   private readonly waiting = new WaitingRuns()
   private hold: Hold | undefined
+  private place: Place | undefined
   private opened: Opened | undefined
   private idempotency: IdempotencyKeys | undefined
   /** Counts the runs, so that only the last of several timers closes. */
@@ -111,7 +117,7 @@ export class Conversation {
     const { agent } = yield* SessionProblem.opening(opened).pipe(
       Effect.map((session) => this.held(session)),
       Effect.flatMap((session) =>
-        Effect.flatMap(Taking.take(this.host, session, this.host.isLive), (taken) =>
+        Effect.flatMap(Taking.take(this.host, session, this.log, this.host.isLive), (taken) =>
           this.takeOver(session, scope, taken)
         )
       ),
@@ -137,12 +143,36 @@ export class Conversation {
 
   /** The session while this process holds it. */
   private held(session: SessionStore.OpenSession): SessionStore.OpenSession {
-    this.hold = new Hold(
+    const hold = new Hold(
       Effect.suspend(() => this.lose),
       (error) => this.current?.refuse(error)
     )
-    return this.hold.of(session)
+    const held = hold.of(session, {
+      isInSession: this.host.logs.inSessions === true,
+      keep: (records, events) => this.current?.keep(records, events) ?? noRun(held, records),
+      show: (deltas) => this.current?.show(deltas) ?? true,
+      flush: Effect.suspend(() => this.current?.flush ?? Effect.void),
+      note: (records) => this.current?.note(records)
+    })
+    this.hold = hold
+    this.place = hold.placeOf(session)
+    return held
   }
+
+  /** The session, for the logs of its runs. */
+  readonly log: Place = {
+    record: (records) => Effect.suspend(() => this.place?.record(records) ?? this.notOpen),
+    keep: (lines) => Effect.suspend(() => this.place?.keep(lines) ?? this.notOpen),
+    write: (lines) => Effect.suspend(() => this.place?.write(lines) ?? this.notOpen)
+  }
+
+  private readonly notOpen = Effect.suspend(
+    () =>
+      new SessionError({
+        sessionId: this.sessionId,
+        reason: new StorageFailed({ operation: "write", detail: "the session is not open" })
+      })
+  )
 
   /** Makes the agent of a session, and continues the runs of the session that have not ended. */
   private takeOver(session: SessionStore.OpenSession, scope: Scope.Closeable, taken: Taking.Taken) {

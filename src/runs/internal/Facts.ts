@@ -6,7 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { type AgentEvent, version } from "../../AgentEvent.ts"
 import { defect } from "../../internal/failureReason.ts"
-import type * as Message from "../../Message.ts"
+import * as Message from "../../Message.ts"
 import { RunOptions } from "../../RunOptions.ts"
 import * as Data from "../../sessions/CustomData.ts"
 import * as SessionEntry from "../../sessions/SessionEntry.ts"
@@ -64,6 +64,8 @@ class Part {
   private readonly id: string
   private readonly path: AgentEvent["path"]
   private children = new Map<string, Part>()
+  /** The calls of the last answer. */
+  private calls: ReadonlyArray<Message.ToolCall> = []
   /** The calls in the background, with the turns that made them. */
   private readonly background = new Map<string, { readonly background: string; readonly turn: number }>()
 
@@ -131,7 +133,10 @@ class Part {
     if (message.role === "assistant")
       this.children = new Map([...this.children].filter(([id]) => this.background.has(id)))
     const turn = message.role === "toolResult" ? this.turn : this.turn + 1
-    if (message.role === "assistant") this.turn = turn
+    if (message.role === "assistant") {
+      this.turn = turn
+      this.calls = Message.toolCalls(message)
+    }
     return [...this.leftBy(entry, message), { ...this.base(entry, turn), _tag: "MessageEnd", message }]
   }
 
@@ -210,7 +215,8 @@ class Part {
     const { background, turn } = this.background.get(toolCallId) ?? { turn: this.turn }
     const base = { ...this.base(entry, turn), toolCallId, toolName }
     if (tool.phase === "start") {
-      return { ...base, _tag: "ToolInvoked", params: tool.params, modified: false, approved: false }
+      const { params = this.calls.find(({ id }) => id === toolCallId)?.params ?? {} } = tool
+      return { ...base, _tag: "ToolInvoked", params, modified: false, approved: false }
     }
     const { durationMs, isError, outcome, output: result } = tool
     const beside = background === undefined ? {} : { background }

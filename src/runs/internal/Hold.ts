@@ -4,9 +4,34 @@
  * The process gives it up at once when the session moves: the run of the session then ends here without a trace, and continues
  * elsewhere or later. Where the store refuses a write, or the log of the run, the run fails, and the session takes no more of it.
  */
+import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import { type Session, SessionError, StorageFailed } from "../../Session.ts"
+import { type Record, type Session, SessionError, StorageFailed } from "../../Session.ts"
 import type * as SessionStore from "../../sessions/SessionStore.ts"
+
+/** The run at work, which gets the events of its session first. */
+export interface Keeper {
+  /** Whether the session has the lines of the log of the run. */
+  readonly isInSession: boolean
+  readonly keep: NonNullable<Session["keep"]>
+  readonly show: NonNullable<Session["show"]>
+  /** Writes the events that are held. */
+  readonly flush: Effect.Effect<void, SessionError>
+  /** Notes that the next write has records of sub-agents. */
+  readonly note: (records: ReadonlyArray<Record>) => void
+}
+
+/** The session of a run. */
+export interface Place {
+  /** Writes records of the run. */
+  readonly record: Session["record"]
+  /** Writes lines and records of the run. */
+  readonly keep: (
+    lines: Arr.NonEmptyReadonlyArray<SessionStore.Logged | Record>
+  ) => Effect.Effect<void, SessionError>
+  /** Writes lines, also when the session takes no more of the run. */
+  readonly write: (lines: Arr.NonEmptyReadonlyArray<SessionStore.Logged>) => Effect.Effect<void, SessionError>
+}
 
 export class Hold {
   isOver = false
@@ -22,28 +47,45 @@ export class Hold {
   }
 
   /** The session, whose writes succeed while the hold lasts. */
-  of(session: SessionStore.OpenSession): SessionStore.OpenSession {
+  of(session: SessionStore.OpenSession, keeper: Keeper): SessionStore.OpenSession {
+    const { isInSession, keep, show } = keeper
     return {
       ...session,
       get restored() {
         return session.restored
       },
-      record: (records) => this.recorded(session, session.record(records)),
+      record: (records) => Effect.andThen(keeper.flush, this.recorded(session, session.record(records))),
+      keep,
+      show,
       verify: this.verified(session),
       append: (entries) => this.guarded(session, session.append(entries)),
-      child: (toolCallId) => Effect.map(session.child(toolCallId), (part) => this.ofPart(part))
+      child: (toolCallId) => {
+        const part = isInSession ? session.childOf(toolCallId) : session.child(toolCallId)
+        return Effect.map(part, (part) => this.ofPart(part, keeper))
+      }
     }
   }
 
-  private ofPart(part: Session): Session {
+  private ofPart(part: Session, keeper: Keeper): Session {
+    const record: Session["record"] = (records) =>
+      Effect.tap(this.recorded(part, part.record(records)), () => Effect.sync(() => keeper.note(records)))
     return {
       id: part.id,
       get restored() {
         return part.restored
       },
-      record: (records) => this.recorded(part, part.record(records)),
+      record,
       verify: this.verified(part),
-      child: (toolCallId) => Effect.map(part.child(toolCallId), (inner) => this.ofPart(inner))
+      child: (toolCallId) => Effect.map(part.child(toolCallId), (inner) => this.ofPart(inner, keeper))
+    }
+  }
+
+  /** The session, for the run at work. */
+  placeOf(session: SessionStore.OpenSession): Place {
+    return {
+      record: (records) => this.recorded(session, session.record(records)),
+      keep: (lines) => this.recorded(session, session.log(lines)),
+      write: (lines) => this.guarded(session, session.log(lines))
     }
   }
 

@@ -53,7 +53,7 @@ export class Host {
 
   constructor(parts: Parts) {
     this.parts = parts
-    this.history = new History(parts.logs, (runId) => this.runs.get(runId)?.known)
+    this.history = new History(parts, (runId) => this.runs.get(runId)?.known)
   }
 
   /** Fails while the server is about to end. */
@@ -163,10 +163,12 @@ export class Host {
   /** A run that has not begun. */
   newRun(sessionId: string) {
     const { adopts, logs } = this.parts
+    const conversation = this.conversation(sessionId)
     // The spans of a cluster are those of its messages.
     const around = adopts ? Effect.undefined : Trace.current
     return Effect.gen(function* () {
-      const run = new LiveRun({ runId: makeRunId(), sessionId }, yield* Clock.currentTimeMillis, logs)
+      const { log } = conversation
+      const run = new LiveRun({ runId: makeRunId(), sessionId }, yield* Clock.currentTimeMillis, logs, log)
       run.trace = yield* around
       return run
     })

@@ -10,22 +10,63 @@ import * as Latch from "effect/Latch"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Ending from "./Ending.ts"
-import type { Entry } from "../LogEntry.ts"
-import type { SessionError } from "../../Session.ts"
+import type { Place } from "./Hold.ts"
+import type { Entry, LogEntry } from "../LogEntry.ts"
+import type { Record, SessionError } from "../../Session.ts"
+import type { Logged } from "../../sessions/SessionStore.ts"
 import * as LogLine from "./LogLine.ts"
+import { Packer } from "./Packing.ts"
 import type { Pace } from "../Pace.ts"
 import * as Request from "./Request.ts"
 import { RunLog } from "./RunLog.ts"
-import { type Append, RunLogError, type RunKey, type Service as Store } from "../RunLogStore.ts"
+import { type Append, notRedacted, RunLogError, type RunKey, type Service as Store } from "../RunLogStore.ts"
 
 export type { Task } from "./Request.ts"
 
 /** The times between tries to store an end that the store has refused. */
 const pace = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("1 second")])
+
+/** Entries of one event, and the record of it. */
+interface Group {
+  readonly entries: ReadonlyArray<LogEntry>
+  readonly record?: Record
+}
+
+/** The longest time for which events are held. */
+const longest = "20 millis"
+
+/** Events from which nothing follows before others are stored behind them. */
+const heldTags: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
+  "TurnStart",
+  "TurnEnd",
+  "ModelCallStart",
+  "ModelCallEnd",
+  "MessageStart",
+  "ToolsDetected",
+  "ToolExecutionStart",
+  "ToolExecutionProgress",
+  "ContextTransformed",
+  "QueueUpdate"
+])
+
+/** Whether an event may be held. A run begins with its prompts; a result is stored with the end of its call. */
+const isHeld = (event: AgentEvent): boolean => {
+  if (event._tag === "RunStart") return event.prompts.length > 0
+  if (event._tag === "MessageEnd") return event.message.role === "toolResult"
+  return heldTags.has(event._tag)
+}
+
+/** The failure of a log whose session could not be written. */
+const refusedBy = ({ message, reason }: SessionError): RunLogError =>
+  new RunLogError({
+    detail: message,
+    reason: reason._tag === "Locked" || reason._tag === "Missing" ? "taken" : "storage"
+  })
 
 export class LiveRun implements RunKey {
   runId: string
@@ -47,6 +88,18 @@ export class LiveRun implements RunKey {
   /** Whether the store counts the starts of the run. */
   isCounted = false
   private opened: Append | undefined
+  private readonly place: Place
+  /** The events that no watcher has seen: they are stored with the next one that must be, or after a moment. */
+  private unstored: Array<Group> = []
+  /** Open while there are some. */
+  private readonly holds = Latch.makeUnsafe(false)
+  private readonly turn = Semaphore.makeUnsafe(1)
+  /** Writes events without the texts that the session has. */
+  private readonly packer = new Packer()
+  /** Whether the agent writes to the session of the run. */
+  private isRecorded = false
+  private onId: (run: LiveRun) => void = () => {}
+  private onRefused: (error: RunLogError) => Effect.Effect<void> = () => Effect.void
   /** Joins the events of a run that continues to the log that it has. */
   splice: ((event: AgentEvent) => ReadonlyArray<AgentEvent>) | undefined
   /** Opened when the run may have come to wait for a person. */
@@ -64,11 +117,18 @@ export class LiveRun implements RunKey {
   private isComplete = false
 
   /** `stored` is the log of a run that another process has begun. */
-  constructor({ runId, sessionId }: RunKey, created: number, store: Store, stored?: LogLine.StoredLog) {
+  constructor(
+    { runId, sessionId }: RunKey,
+    created: number,
+    store: Store,
+    place: Place,
+    stored?: LogLine.StoredLog
+  ) {
     this.runId = runId
     this.sessionId = sessionId
     this.created = created
     this.store = store
+    this.place = place
     this.log = new RunLog((lines) => this.write(lines), stored)
     this.log.onStill = () => this.still.openUnsafe()
   }
@@ -92,9 +152,9 @@ export class LiveRun implements RunKey {
     return this.opened !== undefined
   }
 
-  /** Makes the log of a run that has not begun, with its beginning for a process that begins it. */
-  enter(task: Request.Task) {
-    return this.write([], Request.encode(task))
+  /** Makes the log of a run that has not begun, with its beginning for a process that begins it. Default: this process begins it now. */
+  enter(task?: Request.Task) {
+    return this.write([], task === undefined ? undefined : Request.encode(task))
   }
 
   /** Opens the log of a run that another process has begun or queued. */
@@ -114,14 +174,45 @@ export class LiveRun implements RunKey {
     )
   }
 
-  private write(lines: ReadonlyArray<string>, request?: Schema.Json) {
+  private write(lines: ReadonlyArray<string>, request?: Schema.Json): Effect.Effect<void, RunLogError> {
+    const written = Effect.suspend(() =>
+      this.store.inSessions === true
+        ? Effect.flatMap(
+            this.attempt(() => this.loggedOf(lines)),
+            (logged) =>
+              Arr.isReadonlyArrayNonEmpty(logged)
+                ? Effect.mapError(this.place.write(logged), refusedBy)
+                : Effect.void
+          )
+        : (this.opened?.(lines) ?? Effect.void)
+    )
+    return Effect.andThen(this.entered(request), written)
+  }
+
+  /** Makes the log of the run in the store, unless it is there. */
+  private entered(request?: Schema.Json): Effect.Effect<void, RunLogError> {
     return Effect.gen({ self: this }, function* () {
       if (this.isLeft) return yield* new RunLogError({ detail: "this process has let go of the run" })
-      if (this.opened !== undefined) return yield* this.opened(lines)
-      const append = yield* Scope.provide(this.store.open(this), this.scope)
-      yield* append([LogLine.run(this.runId, this.sessionId, this.created, request), ...lines])
+      if (this.opened !== undefined) return
+      const beginning = LogLine.run(this.runId, this.sessionId, this.created, request)
+      const append = yield* Scope.provide(this.store.open(this, beginning), this.scope)
+      if (this.store.inSessions !== true) yield* append([beginning])
       this.opened = append
     })
+  }
+
+  /** The lines of the session. Throws where the function does that redacts them. */
+  private loggedOf(lines: ReadonlyArray<string>): ReadonlyArray<Logged> {
+    const { redact } = this.store
+    return lines.map((text) => ({
+      _tag: "Logged",
+      runId: this.runId,
+      text: redact === undefined ? text : LogLine.withData(text, redact)
+    }))
+  }
+
+  private attempt<A>(compute: () => A): Effect.Effect<A, RunLogError> {
+    return Effect.try({ try: compute, catch: () => notRedacted })
   }
 
   /** Whether the run has shown its end, which the store has refused so far. */
@@ -140,35 +231,123 @@ export class LiveRun implements RunKey {
   }
 
   /**
-   * Logs the events of a run as they come, and takes the id of the first one. Fails as the stream does, or if they cannot be stored.
-   * `onRefused` is called before the run stops for that.
+   * Follows the events of the run to its end, and takes the id of the first one. Fails as the stream does, or if they cannot be stored.
+   * `onRefused` is called before the run stops for that. An agent that does not write to the session has its events in the stream alone.
    */
   follow<E>(
     events: Stream.Stream<AgentEvent, E>,
     onId: (run: LiveRun) => void,
     onRefused: (error: RunLogError) => Effect.Effect<void>
   ) {
+    this.onId = onId
+    this.onRefused = onRefused
+    const logged = (published: Arr.NonEmptyReadonlyArray<AgentEvent>) =>
+      Effect.catch(this.logged([], published), (error) =>
+        this.isRefused ? Effect.never : Effect.fail(error)
+      )
     const followed = Stream.runForEachArray(events, (published) =>
-      Effect.suspend(() => {
-        const some = this.splice === undefined ? published : published.flatMap(this.splice)
-        if (!Arr.isReadonlyArrayNonEmpty(some)) return Effect.void
-        if (this.isUnbegun) {
-          this.runId = some[0].runId
-          onId(this)
-        }
-        const appended = this.isCounted
-          ? Effect.andThen(this.log.append(some), this.progressed(some))
-          : this.log.append(some)
-        const logged = Effect.catch(appended, (error) =>
-          Effect.andThen(
-            onRefused(error),
-            Effect.suspend(() => (this.isRefused ? Effect.never : Effect.fail(error)))
-          )
-        )
-        return this.begun.isOpen() ? logged : Effect.andThen(logged, this.begun.open)
-      })
+      this.isRecorded ? Effect.void : logged(published)
     )
-    return Effect.raceFirst(followed, Deferred.await(this.refusal))
+    const flushed = Effect.andThen(
+      this.holds.await,
+      Effect.andThen(Effect.sleep(longest), Effect.ignore(this.flush))
+    )
+    return Effect.raceFirst(Effect.raceFirst(followed, Effect.forever(flushed)), Deferred.await(this.refusal))
+  }
+
+  /** Logs events of the run, together with the records of them. */
+  keep(records: ReadonlyArray<Record>, events: Arr.NonEmptyReadonlyArray<AgentEvent>) {
+    this.isRecorded = true
+    return this.logged(records, events)
+  }
+
+  /** Shows deltas to the watchers, unless it returns `false`. */
+  show(deltas: ReadonlyArray<AgentEvent>): boolean {
+    if (this.unstored.length > 0) return false
+    return this.log.showDeltas(this.splice === undefined ? deltas : deltas.flatMap(this.splice))
+  }
+
+  /** Notes that the next write has records of sub-agents. */
+  note(records: ReadonlyArray<Record>): void {
+    this.packer.note(records)
+  }
+
+  /** Logs events, with the next one that watchers must not see before it is stored. */
+  private logged(
+    records: ReadonlyArray<Record>,
+    published: Arr.NonEmptyReadonlyArray<AgentEvent>
+  ): Effect.Effect<void, SessionError> {
+    return Effect.suspend(() => {
+      // The run is about to stop: its end is that of the refusal.
+      if (this.isRefused) return Deferred.await(this.refusal)
+      if (this.isUnbegun) {
+        this.runId = published[0].runId
+        this.onId(this)
+      }
+      this.unstored.push(...this.groupsOf(records, published))
+      if (!published.every(isHeld)) return this.flush
+      this.holds.openUnsafe()
+      return Effect.void
+    })
+  }
+
+  /** The entries of events, each with the record of it, behind the records of no event. */
+  private groupsOf(
+    records: ReadonlyArray<Record>,
+    published: ReadonlyArray<AgentEvent>
+  ): ReadonlyArray<Group> {
+    const { splice = (event: AgentEvent) => [event] } = this
+    const byEvent = new Map<AgentEvent, Record>()
+    const others: Array<Group> = []
+    for (const record of records) {
+      if (record._tag === "Event" && published.includes(record.event)) byEvent.set(record.event, record)
+      else others.push({ entries: [], record })
+    }
+    const groups = published.map((event) => {
+      const record = byEvent.get(event)
+      return { entries: this.log.placed(splice(event)), ...(record === undefined ? {} : { record }) }
+    })
+    return [...others, ...groups]
+  }
+
+  /** Stores the events that are held, then shows them to the watchers. */
+  readonly flush: Effect.Effect<void, SessionError> = Effect.suspend(() => {
+    const groups = this.unstored
+    this.unstored = []
+    this.holds.closeUnsafe()
+    if (groups.length === 0) return Effect.void
+    const entries = groups.flatMap(({ entries }) => entries)
+    const stored = Effect.andThen(this.log.kept(entries, this.stored(groups)), this.progressed(entries))
+    const refused = Effect.catch(stored, (error) =>
+      error._tag === "SessionError"
+        ? error
+        : Effect.andThen(this.onRefused(error), Ending.refused(this.sessionId, error))
+    )
+    return this.begun.isOpen() ? refused : Effect.andThen(refused, this.begun.open)
+  }).pipe(this.turn.withPermit, Effect.uninterruptible)
+
+  /** Stores entries of the log, each before the record of its event. */
+  private stored(groups: ReadonlyArray<Group>): Effect.Effect<void, SessionError | RunLogError> {
+    const { packer, place, store } = this
+    const records = groups.flatMap(({ record }) => record ?? [])
+    if (store.inSessions !== true) {
+      const recorded = Arr.isReadonlyArrayNonEmpty(records) ? place.record(records) : Effect.void
+      const lines = this.log.linesOf(groups.flatMap(({ entries }) => entries))
+      return Effect.andThen(recorded, lines.length === 0 ? Effect.void : this.write(lines))
+    }
+    const textOf =
+      store.redact === undefined ? ({ event }: LogEntry) => packer.pack(event) : ({ text }: LogEntry) => text
+    const steps = this.attempt(() => {
+      packer.note(records)
+      return groups.flatMap(({ entries, record }): ReadonlyArray<Logged | Record> => {
+        const lines = this.loggedOf(this.log.linesOf(entries, textOf))
+        return record === undefined ? lines : [...lines, record]
+      })
+    })
+    const written = Effect.flatMap(steps, (steps) =>
+      Arr.isReadonlyArrayNonEmpty(steps) ? place.keep(steps) : Effect.void
+    )
+    return Effect.andThen(this.entered(), written)
   }
 
   /** Counts a start of the run, and its progress from now on. Succeeds with whether the run may begin here. */
@@ -178,9 +357,9 @@ export class LiveRun implements RunKey {
   })
 
   /** Notes that the run comes further with the process that has it. */
-  private progressed(events: ReadonlyArray<AgentEvent>): Effect.Effect<void, RunLogError> {
-    const isTurn = ({ _tag, path }: AgentEvent) => _tag === "TurnEnd" && path === undefined
-    return events.some(isTurn) ? this.store.progressed(this) : Effect.void
+  private progressed(entries: ReadonlyArray<LogEntry>): Effect.Effect<void, RunLogError> {
+    const isTurn = ({ event: { _tag, path } }: LogEntry) => _tag === "TurnEnd" && path === undefined
+    return this.isCounted && entries.some(isTurn) ? this.store.progressed(this) : Effect.void
   }
 
   /** Ends the log: with an end of its own if the run has shown none. Where the store refuses the end, watchers see it, and it is owed. */
@@ -188,8 +367,9 @@ export class LiveRun implements RunKey {
     return Effect.gen({ self: this }, function* () {
       const { log } = this
       if (this.isLeft) return yield* Scope.close(this.scope, Exit.void)
+      yield* Effect.ignore(this.flush)
       const now = yield* Clock.currentTimeMillis
-      const last = log.hasEnd ? [] : Ending.of(this, log.known, end, now)
+      const last = log.hasEnd ? [] : Ending.of(this, log.published, end, now)
       // A store that has refused a write may hold the next one for long: watchers see the end first.
       if (this.isRefused) log.showRefused(last)
       else yield* Effect.catch(log.append(last), (error) => this.unkept(error))

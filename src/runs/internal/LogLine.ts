@@ -25,7 +25,12 @@ const Line = Schema.Union([
   Schema.Struct({ type: Schema.Literal("reserved"), upTo: Schema.Int })
 ])
 
+const decodeLine = Schema.decodeUnknownOption(Line)
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
+
+/** The JSON of a line; `undefined` for one that a crash cut. */
+export const parse = (text: string): Schema.Json | undefined => Option.getOrUndefined(readJson(text))
+const readJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
 /** `request` is the beginning of the run, for another process that begins it. */
 export const run = (runId: string, sessionId: string, created: number, request?: Schema.Json): string =>
@@ -49,6 +54,9 @@ export const event = (position: number, text: string): string =>
   `{"type":"event","position":${position},"event":${text}}`
 
 export const reserved = (upTo: number): string => JSON.stringify({ type: "reserved", upTo })
+
+/** Positions behind the last line of a log that watchers may have seen, and that no other process gives to other events. */
+export const reach = 2 ** 20
 
 /** A line with another event, or another beginning of its run. The other lines have no text. */
 export const withData = (text: string, change: (data: Schema.Json) => Schema.Json): string => {
@@ -77,16 +85,16 @@ const isFollowed = ({ what }: Requested, tag: string): boolean =>
   (what === "pause" && tag === "RunPaused") ||
   (what === "resume" && (tag === "RunPaused" || tag === "RunResumed"))
 
-/** Reads lines; those that a crash cut count for nothing. */
-export const read = (lines: ReadonlyArray<string>): StoredLog => {
+/** Reads lines; those that a crash cut count for nothing. `more`: the lines that follow, as JSON. */
+export const read = (lines: ReadonlyArray<string>, more: ReadonlyArray<unknown> = []): StoredLog => {
   let created = 0
   let last = 0
   let request: Schema.Json | undefined
   let continued: StoredLog["continued"]
   let requested: Requested | undefined
   const entries: Array<StoredEntry> = []
-  for (const text of lines) {
-    const line = Option.getOrUndefined(decode(text))
+  for (const json of [...lines.map(parse), ...more]) {
+    const line = Option.getOrUndefined(decodeLine(json))
     if (line?.type === "run") ({ created, request } = line)
     if (line?.type === "continued") continued = line
     if (line?.type === "requested" && requested?.what !== "cancel") requested = line

@@ -9,7 +9,8 @@ import * as Ending from "./Ending.ts"
 import type { Host } from "./Host.ts"
 import * as LogLine from "./LogLine.ts"
 import { RunLog } from "./RunLog.ts"
-import { isStartable, type RunKey, type RunLogError, type Service as Logs } from "../RunLogStore.ts"
+import { linesOf, type Stores } from "../History.ts"
+import { isStartable, type RunLogError, type StoredRun } from "../RunLogStore.ts"
 
 /** The time between two looks for runs: other processes of the store may end, and this one may have lost a session. */
 const between = "5 seconds"
@@ -42,7 +43,8 @@ const take = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
     if (open.failure._tag !== "SessionNotFound") return
     // Another process may have ended them.
     for (const run of runs)
-      if (run.sessionId === sessionId) yield* Effect.ignore(Effect.scoped(end(logs, run)), { log: "Warn" })
+      if (run.sessionId === sessionId)
+        yield* Effect.ignore(Effect.scoped(end(host.parts, run)), { log: "Warn" })
   })
   const named = (sessionId: string) => Effect.annotateLogs(taken(sessionId), { sessionId })
   yield* Effect.forEach(new Set(runs.map(({ sessionId }) => sessionId)), named, {
@@ -51,9 +53,12 @@ const take = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
   })
 })
 
-const end = Effect.fnUntraced(function* (logs: Logs, run: RunKey) {
-  const stored = LogLine.read(yield* logs.read(run))
-  const log = new RunLog(yield* logs.open(run), stored)
+const end = Effect.fnUntraced(function* (stores: Stores, run: StoredRun) {
+  const { logs } = stores
+  // Its lines went with the session.
+  if (run.range !== undefined) return yield* logs.delete(run)
+  const stored = yield* linesOf(stores, run)
+  const log = new RunLog(yield* logs.open(run, LogLine.run(run.runId, run.sessionId, stored.created)), stored)
   if (!log.state.isOver) {
     const how = { status: "failed", error: Ending.processEnded } as const
     yield* log.append(Ending.of(run, log.events, how, yield* Clock.currentTimeMillis, stored.last))

@@ -2,7 +2,7 @@
  * The log of a run: its events at positions from 1, which watchers read with cursors of their own.
  *
  * An event is stored before a watcher sees it. Deltas and partial values are not stored, and leave the log when their message is whole: a
- * watcher behind them reads the message. Positions that a watcher may see are reserved in the store first, so that those after a crash are higher.
+ * watcher behind them reads the message. Watchers of a process that ended may have seen positions behind the last line: another process leaves them out.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,8 +17,6 @@ import type { Pace } from "../Pace.ts"
 import type { Append, RunLogError } from "../RunLogStore.ts"
 import { RunState } from "./RunState.ts"
 
-/** Positions that one line of the store reserves. */
-const reservation = 1024
 /** The most entries and characters of a page. A larger entry is a page, so that its watchers share its bytes. */
 const pageEntries = 256
 const pageSize = 262_144
@@ -31,13 +29,8 @@ const stills: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
   "ToolExecutionEnd"
 ])
 
-/** The lines of entries. Deltas and partial values have none. */
-const linesOf = (entries: ReadonlyArray<LogEntry>): Array<string> =>
-  entries.flatMap((entry) =>
-    entry.tag === "MessageDelta" || entry.tag === "PartialValue"
-      ? []
-      : [LogLine.event(entry.position, entry.text)]
-  )
+/** Whether the store has no line of an entry. */
+const isUnstored = ({ tag }: LogEntry): boolean => tag === "MessageDelta" || tag === "PartialValue"
 
 export class RunLog {
   readonly state = new RunState()
@@ -46,7 +39,8 @@ export class RunLog {
   private readonly deltas = new Deltas()
   private readonly partials = new Deltas()
   private last: number
-  private reserved: number
+  /** The last position that the store knows of. */
+  private known: number
   private closed = false
   /** Opened by the next append. */
   private changed = Latch.makeUnsafe()
@@ -61,8 +55,7 @@ export class RunLog {
 
   constructor(store: Append, stored?: LogLine.StoredLog) {
     this.store = store
-    this.last = stored?.last ?? 0
-    this.reserved = this.last
+    this.last = this.known = stored?.last ?? 0
     for (const entry of stored?.entries ?? []) {
       this.entries.push(entry)
       if (entry.event !== undefined) this.state.add(entry.event)
@@ -90,30 +83,50 @@ export class RunLog {
   }
 
   /** The events at hand, and those that the store has refused. */
-  get known(): ReadonlyArray<AgentEvent> {
+  get published(): ReadonlyArray<AgentEvent> {
     return [...this.events, ...this.refused.map(({ event }) => event)]
   }
 
   /** Stores events, then shows them to the watchers. */
   append(events: ReadonlyArray<AgentEvent>): Effect.Effect<void, RunLogError> {
     return Effect.suspend(() => {
-      const added = this.placed(events)
-      const lines = linesOf(added)
-      if (this.last > this.reserved) {
-        this.reserved = this.last + reservation
-        lines.unshift(LogLine.reserved(this.reserved))
-      }
-      if (lines.length === 0) {
-        this.show(added)
-        return Effect.void
-      }
-      const show = Effect.sync(() => this.show(added))
-      const refuse = Effect.sync(() => void (this.refused = [...this.refused, ...added]))
-      return Effect.tapError(Effect.andThen(this.store(lines), show), () => refuse)
+      const entries = this.placed(events)
+      const lines = this.linesOf(entries)
+      return this.kept(entries, lines.length === 0 ? Effect.void : this.store(lines))
     })
   }
 
-  private placed(events: ReadonlyArray<AgentEvent>): ReadonlyArray<LogEntry> {
+  /** Shows entries to the watchers once they are stored. */
+  kept<E>(entries: ReadonlyArray<LogEntry>, stored: Effect.Effect<void, E>): Effect.Effect<void, E> {
+    const show = Effect.sync(() => {
+      const last = entries.findLast((entry) => !isUnstored(entry))
+      if (last !== undefined) this.known = last.position
+      this.show(entries)
+    })
+    const refuse = Effect.sync(() => void (this.refused = [...this.refused, ...entries]))
+    return Effect.tapError(Effect.andThen(stored, show), () => refuse)
+  }
+
+  /** Shows deltas, which need no place in the store, unless there are too many behind the last line: then it returns `false`. */
+  showDeltas(deltas: ReadonlyArray<AgentEvent>): boolean {
+    if (this.last + deltas.length >= this.known + LogLine.reach) return false
+    this.show(this.placed(deltas))
+    return true
+  }
+
+  /** The lines of entries: deltas and partial values have none, but that of a place far behind the last line. */
+  linesOf(entries: ReadonlyArray<LogEntry>, textOf = ({ text }: LogEntry) => text): ReadonlyArray<string> {
+    const lines = entries.flatMap((entry) =>
+      isUnstored(entry) ? [] : [LogLine.event(entry.position, textOf(entry))]
+    )
+    const isFar = lines.length === 0 && this.last + 1 >= this.known + LogLine.reach
+    if (!isFar) return lines
+    this.known = this.last
+    return [LogLine.reserved(this.last)]
+  }
+
+  /** Gives events their positions. */
+  placed(events: ReadonlyArray<AgentEvent>): ReadonlyArray<LogEntry> {
     return events.map((event) => new LogEntry(++this.last, event))
   }
 
@@ -129,7 +142,8 @@ export class RunLog {
   readonly keep: Effect.Effect<void, RunLogError> = Effect.suspend(() => {
     const { owed } = this
     if (owed.length === 0) return Effect.void
-    const all = Effect.catch(this.store(linesOf(owed)), () => this.store(linesOf(owed.slice(-1))))
+    const stored = (entries: ReadonlyArray<LogEntry>) => this.store(this.linesOf(entries))
+    const all = Effect.catch(stored(owed), () => stored(owed.slice(-1)))
     return Effect.andThen(
       all,
       Effect.sync(() => void (this.owed = []))

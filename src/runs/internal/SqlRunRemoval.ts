@@ -16,7 +16,7 @@ interface Removed {
 /** Runs that one transaction removes: a statement takes so many parameters only. */
 const most = 200
 
-/** Removes some of the runs that a condition selects, and their lines. */
+/** Removes some of the runs that a condition selects, and the lines of their logs. */
 const some = ({ sql }: Database, where: Statement.Fragment): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
   SqlTransaction.run(
     sql,
@@ -24,6 +24,10 @@ const some = ({ sql }: Database, where: Statement.Fragment): Effect.Effect<Reado
       const found = yield* sql`SELECT id FROM effect_agent_run WHERE ${where} LIMIT ${most}`.values
       const ids = found.map(([id]) => Number(id))
       if (ids.length === 0) return []
+      yield* sql`DELETE FROM effect_agent_session_entry WHERE (session, type) IN (
+        SELECT s.id, 'log:' || r.run_id FROM effect_agent_run r
+        JOIN effect_agent_session s ON s.session_id = r.session_id WHERE ${sql.in("r.id", ids)}
+      )`
       yield* sql`DELETE FROM effect_agent_run_line WHERE ${sql.in("run", ids)}`
       const rows = yield* sql<Removed>`DELETE FROM effect_agent_run WHERE ${sql.in("id", ids)}
         RETURNING run_id, session_id`

@@ -66,12 +66,24 @@ const resting = Effect.gen(function* () {
   yield* sql`ALTER TABLE effect_agent_run ADD COLUMN resting INTEGER NOT NULL DEFAULT 0`
 })
 
+/**
+ * Version 5: the lines of a log stand in its session, but for the first one. The log has the lines between two sizes of the session, in
+ * bytes; without the first size those of earlier versions, too.
+ */
+const inSessions = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE effect_agent_run ADD COLUMN first_line TEXT`
+  yield* sql`ALTER TABLE effect_agent_run ADD COLUMN first BIGINT`
+  yield* sql`ALTER TABLE effect_agent_run ADD COLUMN last BIGINT`
+})
+
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/server/SqlRunTables.slow.test.ts`. */
 const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
   "1_runs": create,
   "2_newest": newest,
   "3_keys": keys,
-  "4_resting": resting
+  "4_resting": resting,
+  "5_sessions": inSessions
 }
 const latest = Object.keys(versions).length
 

@@ -21,25 +21,10 @@ import {
 } from "../RunLogStore.ts"
 import * as Starts from "./Starts.ts"
 
-/** A row of a line of a log. */
-export interface Row {
-  readonly line: number
-  readonly continues: number
-  readonly text: string
-}
-
-/** Rows of a log, for the one who opened it last and has its session. */
-export interface LogAppend extends Opened {
-  readonly claim: Claim
-  readonly rows: ReadonlyArray<Row>
-}
-
 /** A database, and the sessions that this process has open. */
 export interface Database {
   readonly sql: SqlClient.SqlClient
   readonly claimOf: (sessionId: string) => Claim | undefined
-  /** Appends rows together with the appends to other logs, and succeeds with their number. */
-  readonly append: (append: LogAppend) => Effect.Effect<number, SqlError>
 }
 
 /** A row of a run. Clients of PostgreSQL return bigints. */
@@ -49,22 +34,44 @@ interface Stored {
   readonly session_id: string
   readonly created: number | bigint
   readonly ended: number | bigint | null
-  readonly fence: number | bigint
   readonly attempts: number | bigint
   readonly parked: string | null
   readonly resting: number | bigint
+  readonly first: number | bigint | null
+  readonly last: number | bigint | null
+}
+
+/** A row of a line of an earlier version, or none, beside the first line of a log. */
+interface Line {
+  readonly first_line: string | null
+  readonly continues: number | bigint | null
+  readonly text: string | null
 }
 
 type Failure = SqlError | RunLogError
 
-const stored = ({ attempts, created, ended, parked, resting, run_id, session_id }: Stored): StoredRun => ({
+const stored = ({
+  attempts,
+  created,
+  ended,
+  first,
+  last,
+  parked,
+  resting,
+  run_id,
+  session_id
+}: Stored): StoredRun => ({
   runId: run_id,
   sessionId: session_id,
   created: Number(created),
   ended: ended === null ? undefined : Number(ended),
   attempts: Number(attempts),
   parked: parked ?? undefined,
-  isResting: Number(resting) === 1
+  isResting: Number(resting) === 1,
+  // One of an earlier version that ended before has no line there.
+  ...(first === null && last === null && ended !== null
+    ? {}
+    : { range: { from: Number(first ?? 0), to: last === null ? undefined : Number(last) } })
 })
 
 /** Keeps the fence of a session as it is until the statement is committed. SQLite has one writer at a time. */
@@ -78,13 +85,32 @@ export const share = (sql: SqlClient.SqlClient, alias: string): Statement.Fragme
 const held = ({ claimOf, sql }: Database, sessionId: string): Statement.Fragment => {
   const claim = claimOf(sessionId)
   if (claim === undefined) {
-    return sql`SELECT 1 AS one WHERE NOT EXISTS (
+    return sql`SELECT CAST(0 AS BIGINT) AS bytes WHERE NOT EXISTS (
       SELECT 1 FROM effect_agent_session WHERE session_id = ${sessionId}
     )`
   }
   const { fence, id } = claim
-  return sql`SELECT 1 AS one FROM effect_agent_session s WHERE s.id = ${id} AND s.fence = ${fence} ${share(sql, "s")}`
+  return sql`SELECT s.bytes FROM effect_agent_session s WHERE s.id = ${id} AND s.fence = ${fence} ${share(sql, "s")}`
 }
+
+/** The lines of a log that its session does not have: the first one, or those of an earlier version. */
+export const lines = ({ sql }: Database, runId: string): Effect.Effect<ReadonlyArray<string>, SqlError> =>
+  Effect.map(
+    sql<Line>`SELECT r.first_line, l.continues, l.text FROM effect_agent_run r
+      LEFT JOIN effect_agent_run_line l ON l.run = r.id AND r.first IS NULL WHERE r.run_id = ${runId} ORDER BY l.line`,
+    (rows) => {
+      const lines = rows.flatMap(({ first_line: first }, at) => (first === null || at > 0 ? [] : [first]))
+      let parts: Array<string> = []
+      for (const { continues, text } of rows) {
+        if (text === null) continue
+        parts.push(text)
+        if (Number(continues) === 1) continue
+        lines.push(parts.join(""))
+        parts = []
+      }
+      return lines
+    }
+  )
 
 /** Finds a run. PostgreSQL refuses a text with the character NUL, which no id has. */
 export const find = ({ sql }: Database, runId: string): Effect.Effect<StoredRun | undefined, SqlError> =>
@@ -131,29 +157,29 @@ export const newest = (
   )
 }
 
-/** The row of a log that this process has open, and the number of times that it was opened. */
-export interface Opened {
-  readonly id: number
-  readonly fence: number
-}
-
-/** Opens a log, and makes it if there is none. */
-export const open = (database: Database, run: RunKey, now: number): Effect.Effect<Opened, Failure> => {
+/** Opens a log, and makes it with its first line if there is none. */
+export const open = (
+  database: Database,
+  run: RunKey,
+  now: number,
+  first: string | undefined
+): Effect.Effect<void, Failure> => {
   const { sql } = database
   const { runId, sessionId } = run
   return Effect.flatMap(
     sql<Stored>`WITH held AS (${held(database, sessionId)})
-      INSERT INTO effect_agent_run (run_id, session_id, created, fence, attempts)
-      SELECT CAST(${runId} AS TEXT), CAST(${sessionId} AS TEXT), CAST(${now} AS BIGINT), 1, 0 FROM held WHERE TRUE
+      INSERT INTO effect_agent_run (run_id, session_id, created, fence, attempts, first_line, first)
+      SELECT CAST(${runId} AS TEXT), CAST(${sessionId} AS TEXT), CAST(${now} AS BIGINT), 1, 0,
+        CAST(${first ?? null} AS TEXT), held.bytes FROM held WHERE TRUE
       ON CONFLICT (run_id) DO UPDATE SET fence = effect_agent_run.fence + 1
       WHERE effect_agent_run.ended IS NULL AND effect_agent_run.session_id = excluded.session_id
-      RETURNING id, fence`,
+      RETURNING id`,
     ([row]) =>
       row === undefined
         ? Effect.flatMap(find(database, runId), (found) =>
             Effect.fail(found?.ended === undefined ? taken(run) : ended(run))
           )
-        : Effect.succeed({ id: Number(row.id), fence: Number(row.fence) })
+        : Effect.void
   )
 }
 
@@ -162,7 +188,7 @@ const change = (database: Database, { runId, sessionId }: RunKey, changes: State
   Effect.map(
     database.sql<Stored>`WITH held AS (${held(database, sessionId)})
       UPDATE effect_agent_run SET ${changes} FROM held WHERE run_id = ${runId} AND ended IS NULL
-      RETURNING id, run_id, session_id, created, ended, fence, attempts, parked, resting`,
+      RETURNING id, run_id, session_id, created, ended, attempts, parked, resting, first, last`,
     ([row]) => (row === undefined ? undefined : stored(row))
   )
 
@@ -179,7 +205,11 @@ const changed = (database: Database, run: RunKey, changes: Statement.Fragment) =
 
 export const end = (database: Database, run: RunKey, now: number): Effect.Effect<void, Failure> =>
   Effect.asVoid(
-    changed(database, run, database.sql`ended = ${now}, attempts = 0, parked = NULL, resting = 0`)
+    changed(
+      database,
+      run,
+      database.sql`ended = ${now}, attempts = 0, parked = NULL, resting = 0, last = held.bytes`
+    )
   )
 
 /** Counts a start, or parks the run: as `Starts.next` does. */

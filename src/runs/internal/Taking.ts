@@ -9,10 +9,12 @@ import type { Session } from "../../Session.ts"
 import type * as SessionStore from "../../sessions/SessionStore.ts"
 import * as Continuation from "./Continuation.ts"
 import * as Ending from "./Ending.ts"
+import * as History from "../History.ts"
+import type { Place } from "./Hold.ts"
 import { LiveRun } from "./LiveRun.ts"
 import * as LogLine from "./LogLine.ts"
 import * as Request from "./Request.ts"
-import type { Service as Logs, StoredRun } from "../RunLogStore.ts"
+import type { StoredRun } from "../RunLogStore.ts"
 import * as SessionProblem from "../SessionProblem.ts"
 import { spliced } from "./Splice.ts"
 import type { Waiting } from "./WaitingRuns.ts"
@@ -37,15 +39,11 @@ export type CannotOpen =
   | Problem.StorageUnavailable
   | Problem.MalformedRequest
 
-interface Stores {
-  readonly logs: Logs
-  readonly sessions: SessionStore.Service
-}
-
 /** Takes the runs of a session that this process has open. `isLive` says whether it has a run already. */
 export const take = Effect.fnUntraced(function* (
-  stores: Stores,
+  stores: History.Stores,
   session: SessionStore.OpenSession,
+  log: Place,
   isLive: (runId: string) => boolean
 ) {
   const active = yield* SessionProblem.logging(stores.logs.active(session.id))
@@ -56,7 +54,7 @@ export const take = Effect.fnUntraced(function* (
   const { entries } = yield* SessionProblem.reading(stores.sessions.read(session.id))
   const opened: Array<LiveRun> = []
   const takeAll = Effect.gen(function* () {
-    for (const run of lost) taken = yield* takeOne(stores.logs, session, taken, { run, entries, opened })
+    for (const run of lost) taken = yield* takeOne(stores, session, taken, { run, entries, opened, log })
     return taken
   })
   return yield* Effect.onError(takeAll, () => letGo(opened))
@@ -64,6 +62,8 @@ export const take = Effect.fnUntraced(function* (
 
 interface Lost extends Pick<Continuation.Found, "entries"> {
   readonly run: StoredRun
+  /** The session, for the log of the run. */
+  readonly log: Place
   /** Gets the run once its log is to be opened. */
   readonly opened: Array<LiveRun>
 }
@@ -75,19 +75,20 @@ export const giveBack = ({ current, over, waiting }: Taken): Effect.Effect<void>
   letGo([...over, ...waiting.map(([run]) => run), ...(current === undefined ? [] : [current])])
 
 const takeOne = Effect.fnUntraced(function* (
-  logs: Logs,
+  stores: History.Stores,
   session: SessionStore.OpenSession,
   taken: Taken,
-  { entries, opened, run }: Lost
+  { entries, log, opened, run }: Lost
 ) {
+  const { logs } = stores
   const now = yield* Clock.currentTimeMillis
-  const lines = yield* SessionProblem.logging(logs.read(run))
-  // A crash came before its beginning was stored: its client has no answer.
-  if (lines.length === 0) return yield* Effect.as(SessionProblem.logging(logs.delete(run)), taken)
-  const stored = LogLine.read(lines)
+  const stored = reached(yield* SessionProblem.logging(History.linesOf(stores, run)))
   const plan = Continuation.plan({ runId: run.runId, stored, entries }, now)
+  // A crash came before it had begun, and before its beginning was stored: its client has no answer.
+  if (plan._tag === "Begin" && stored.request === undefined)
+    return yield* Effect.as(SessionProblem.logging(logs.delete(run)), taken)
   if (run.parked !== undefined && plan._tag === "Begin") return taken
-  const live = new LiveRun(run, stored.created, logs, stored)
+  const live = new LiveRun(run, stored.created, logs, log, stored)
   const task = Request.decode(stored.request)
   live.trace = task?.trace
   opened.push(live)
@@ -116,6 +117,10 @@ const takeOne = Effect.fnUntraced(function* (
   return { ...taken, session: continued(session, continuing), current: live }
 })
 
+/** The log behind the positions that watchers of the process may have seen that had the run. */
+const reached = (stored: LogLine.StoredLog): LogLine.StoredLog =>
+  stored.last === 0 ? stored : { ...stored, last: stored.last + LogLine.reach }
+
 const cannotBegin = ({ request }: LogLine.StoredLog) =>
   request === undefined
     ? Ending.processEnded
@@ -125,6 +130,8 @@ const as = (session: Session, restored: Session["restored"]): Session => ({
   id: session.id,
   restored,
   record: session.record,
+  ...(session.keep === undefined ? {} : { keep: session.keep }),
+  ...(session.show === undefined ? {} : { show: session.show }),
   verify: session.verify ?? Effect.void,
   child: session.child
 })

@@ -8,7 +8,7 @@ import * as Controls from "./Controls.ts"
 import * as History from "../History.ts"
 import type { Host } from "./Host.ts"
 import type { Entry } from "../LogEntry.ts"
-import type { RunKey } from "../RunLogStore.ts"
+import type { StoredRun } from "../RunLogStore.ts"
 import type * as Runs from "../Runs.ts"
 import * as SessionProblem from "../SessionProblem.ts"
 
@@ -24,7 +24,7 @@ export const pages = Effect.fnUntraced(function* (
   after: number,
   { cancelOnLeave = false, partials = false }: Runs.WatchOptions = {}
 ) {
-  const { logs, pace } = host.parts
+  const { pace } = host.parts
   const live = host.runs.get(runId)
   if (live !== undefined) {
     const pages = live.watch(after, pace, partials)
@@ -34,12 +34,12 @@ export const pages = Effect.fnUntraced(function* (
   }
   const run = yield* host.stored(runId)
   if (run.ended === undefined) return elsewhere(host, run, after, partials)
-  const { log } = yield* SessionProblem.logging(History.logOf(logs, run))
+  const { log } = yield* SessionProblem.logging(History.logOf(host.parts, run))
   return log.hasAfter(after) ? log.watch(after, pace) : undefined
 })
 
 /** The pages of a run that this process does not have, and may get. */
-const elsewhere = (host: Host, run: RunKey, after: number, isPartial: boolean): Stream.Stream<Page> => {
+const elsewhere = (host: Host, run: StoredRun, after: number, isPartial: boolean): Stream.Stream<Page> => {
   const { adopts, logs, pace } = host.parts
   const arrived = Effect.raceFirst(host.arrival(run.runId), Effect.sleep(adopts ? pace.heartbeat : glance))
   let last = after
@@ -50,7 +50,7 @@ const elsewhere = (host: Host, run: RunKey, after: number, isPartial: boolean): 
     const isOver =
       found === undefined || found.ended !== undefined || host.isDraining || live?.isOwed === true
     if (live !== undefined) return { isOver, isLive: true, page: live.watch(last, pace, isPartial) }
-    const { log } = yield* History.logOf(logs, run)
+    const { log } = yield* History.logOf(host.parts, run)
     return { isOver, isLive: false, page: log.watch(last, pace) }
   })
   // The log of this process ends with the run, or where the run leaves it.

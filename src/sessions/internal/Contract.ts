@@ -7,8 +7,9 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type * as Message from "../../Message.ts"
-import type { Restored, Session, SessionError } from "../../Session.ts"
+import type { Record, Restored, Session, SessionError } from "../../Session.ts"
 import type * as SessionEntry from "../SessionEntry.ts"
+import type { Range } from "../SessionStorage.ts"
 
 /**
  * A fault of a stored session.
@@ -96,6 +97,25 @@ export interface OpenSession extends Session {
   readonly label: (entryId: string, label: string) => Effect.Effect<void, SessionError>
   /** Gives the session a name. The name `""` removes the name that it has. */
   readonly rename: (name: string) => Effect.Effect<void, SessionError>
+  /** Writes lines of logs of runs, and records as `record` does, all or none of them, in order. */
+  readonly log: (lines: Arr.NonEmptyReadonlyArray<Logged | Record>) => Effect.Effect<void, SessionError>
+  /** Opens the part of a sub-agent as `child` does. The next `log` stores its records, whose events are those of the log. */
+  readonly childOf: (toolCallId: string) => Effect.Effect<Session, SessionError>
+}
+
+/**
+ * A line of the log of a run, which stands in the session of the run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Logged {
+  /** Distinguishes it from an entry and a record. */
+  readonly _tag: "Logged"
+  /** The id of the run. */
+  readonly runId: string
+  /** The line as JSON, without a line feed. A crash may have cut it. */
+  readonly text: string
 }
 
 /**
@@ -241,6 +261,12 @@ export interface Service {
   readonly list: (options?: ListOptions) => Effect.Effect<Page, SessionError>
   /** Finds the messages that have a text, in upper or lower case, in the sessions with the newest entries first. */
   readonly search: (text: string, options?: Pick<ListOptions, "cwd">) => Stream.Stream<Hit, SessionError>
+  /** Reads the log of a run of a session, with the messages and the calls around its lines. */
+  readonly log: (
+    sessionId: string,
+    runId: string,
+    range?: Range
+  ) => Effect.Effect<ReadonlyArray<Logged | SessionEntry.SessionEntry>, SessionError>
   /** Finds the id of the session in which a run took place, `undefined` if there is none. Forks of the session do not count. */
   readonly sessionOf: (runId: string) => Effect.Effect<string | undefined, SessionError>
   /**

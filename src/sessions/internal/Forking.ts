@@ -114,5 +114,5 @@ const labels = (state: SessionState, copied: ReadonlyArray<Entry>): ReadonlyArra
 const chained = (entries: Arr.NonEmptyReadonlyArray<Entry>): Arr.NonEmptyReadonlyArray<Line> =>
   Arr.map(entries, (entry, index) => {
     const parentId = entries[index - 1]?.id ?? null
-    return { id: entry.id, type: entry.type, text: SessionEntry.encode({ ...entry, parentId }) }
+    return { type: entry.type, text: SessionEntry.encode({ ...entry, parentId }) }
   })

@@ -6,7 +6,7 @@ import * as Struct from "effect/Struct"
 import { AgentEvent, type OfTag } from "../../AgentEvent.ts"
 import { EventError } from "../../internal/failureReason.ts"
 import { isObject } from "../../internal/json.ts"
-import type { Message } from "../../Message.ts"
+import { type Message, toolCalls } from "../../Message.ts"
 import { Patch, RunOptions } from "../../RunOptions.ts"
 import type { Record } from "../../Session.ts"
 import type * as SessionEntry from "../SessionEntry.ts"
@@ -68,7 +68,8 @@ const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> =
     }
     case "ToolInvoked": {
       const { params, runId, toolCallId, toolName } = event
-      return [custom("tool", { phase: "start", runId, toolCallId, toolName, params })]
+      const changed = isCalledWith(state, toolCallId, params) ? {} : { params }
+      return [custom("tool", { phase: "start", runId, toolCallId, toolName, ...changed })]
     }
     case "ToolExecutionEnd": {
       const { durationMs, isError, outcome, result: output, runId, toolCallId, toolName } = event
@@ -82,6 +83,14 @@ const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> =
     default:
       return ofRequest(state, event)
   }
+}
+
+/** Whether the last answer has a call with these params. */
+const isCalledWith = (state: SessionState, toolCallId: string, params: Schema.Json): boolean => {
+  const message = state.messages().findLast(({ message }) => message.role === "assistant")?.message
+  const call =
+    message?.role === "assistant" ? toolCalls(message).find(({ id }) => id === toolCallId) : undefined
+  return call !== undefined && JSON.stringify(call.params) === JSON.stringify(params)
 }
 
 /** The entries of requests to a person and of their answers. An event of another kind stays as it is. */

@@ -11,22 +11,26 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { MessageId } from "../../Message.ts"
 import { type Record, type Restored, type Session, SessionError, Unreadable } from "../../Session.ts"
+import type { Logged } from "./Contract.ts"
 import * as Journal from "./Journal.ts"
+import * as RunLines from "./RunLines.ts"
 import * as SessionEntry from "../SessionEntry.ts"
 import { SessionState } from "./SessionState.ts"
 import type { Line } from "../SessionStorage.ts"
 
 type Entries = ReadonlyArray<SessionEntry.Known>
-/** Makes drafts that belong behind a state. */
-type Step = (state: SessionState) => ReadonlyArray<SessionEntry.Draft>
+/** The lines of a write. */
+type Lines = ReadonlyArray<Logged | SessionEntry.Known>
+/** Makes lines of logs, and drafts that belong behind a state. */
+type Step = (state: SessionState) => ReadonlyArray<Logged | SessionEntry.Draft>
 
 /** The place where a part keeps its entries. */
 export interface Keeper {
   /** The state of the entries that are kept. */
   readonly load: Effect.Effect<SessionState, SessionError>
-  /** Writes entries, all or none of them. */
+  /** Writes lines, all or none of them. */
   readonly write: (
-    entries: Arr.NonEmptyReadonlyArray<SessionEntry.Known>
+    lines: Arr.NonEmptyReadonlyArray<Logged | SessionEntry.Known>
   ) => Effect.Effect<void, SessionError>
   /** Succeeds while the session has no other writer. */
   readonly verify: Effect.Effect<void, SessionError>
@@ -59,10 +63,11 @@ export class Shared {
   }
 
   /** The line of an entry. Entries of agents inside calls are redacted before they are wrapped. */
-  line(entry: SessionEntry.Known): Line {
-    const { id, type } = entry
+  line(entry: Logged | SessionEntry.Known): Line {
+    if (isLogged(entry)) return RunLines.encode(entry)
+    const { type } = entry
     const isWrapper = type === "custom" && entry.kind === "child"
-    return { id, type, text: SessionEntry.encode(isWrapper ? entry : this.stored(entry)) }
+    return { type, text: SessionEntry.encode(isWrapper ? entry : this.stored(entry)) }
   }
 
   /** An entry as it is stored. */
@@ -84,6 +89,8 @@ export class Part implements Session {
   private leaf: string | null
   /** The number of failed writes when the state was loaded. */
   private failures: number
+  /** The entries that the next write begins with. */
+  private staged: Entries = []
 
   constructor(id: string, shared: Shared, keeper: Keeper, state: SessionState) {
     this.id = id
@@ -102,47 +109,76 @@ export class Part implements Session {
   }
 
   readonly record = (records: Arr.NonEmptyReadonlyArray<Record>): Effect.Effect<void, SessionError> =>
-    Effect.asVoid(this.alone(this.write(records.map((record) => (state) => Journal.drafts(state, record)))))
+    this.log(records)
+
+  readonly log = (lines: Arr.NonEmptyReadonlyArray<Logged | Record>): Effect.Effect<void, SessionError> =>
+    Effect.asVoid(
+      this.alone(
+        this.write(
+          lines.map((line) => (state) => (line._tag === "Logged" ? [line] : Journal.drafts(state, line)))
+        )
+      )
+    )
 
   get verify(): Effect.Effect<void, SessionError> {
     return this.keeper.verify
   }
 
   readonly child = (toolCallId: string): Effect.Effect<Session, SessionError> =>
-    this.alone(
+    this.partOf(toolCallId, (step) => Effect.asVoid(this.write([step])))
+
+  readonly childOf = (toolCallId: string): Effect.Effect<Session, SessionError> =>
+    this.partOf(toolCallId, (step) =>
+      Effect.map(this.placed([step]), (lines) => void (this.staged = lines.filter(isEntry)))
+    )
+
+  private partOf(toolCallId: string, write: (step: Step) => Effect.Effect<void, SessionError>) {
+    return this.alone(
       Effect.gen({ self: this }, function* () {
         const keeper: Keeper = {
           load: Effect.map(this.refresh, () => childState(this.state, toolCallId)),
-          write: (entries) =>
-            Effect.asVoid(
-              this.write([
-                () => entries.map((entry) => Journal.ofChild(toolCallId, this.shared.stored(entry)))
-              ])
+          write: (lines) =>
+            write(() =>
+              lines.filter(isEntry).map((entry) => Journal.ofChild(toolCallId, this.shared.stored(entry)))
             ),
           verify: this.verify
         }
         return new Part(`${this.id}/${toolCallId}`, this.shared, keeper, yield* keeper.load)
       })
     )
+  }
 
   /** Writes what the steps draft, each behind what those before it drafted. The caller holds the lock. */
   write(steps: ReadonlyArray<Step>): Effect.Effect<Entries, SessionError> {
     return Effect.gen({ self: this }, function* () {
-      const behind = yield* this.refresh
-      const now = yield* Clock.currentTimeMillis
-      const entries = yield* this.shared.attempt(() =>
-        [...behind, ...steps].flatMap((step) => this.add(step(this.state), now))
-      )
-      if (Arr.isReadonlyArrayNonEmpty(entries)) yield* this.keeper.write(entries)
+      const lines = yield* this.placed(steps)
+      this.staged = []
+      if (Arr.isReadonlyArrayNonEmpty(lines)) yield* this.failing(this.keeper.write(lines))
       this.leaf = this.state.tree.leaf
-      return entries
-    }).pipe(
-      Effect.onError(() =>
-        Effect.sync(() => {
-          this.shared.failures++
-        })
-      )
+      return lines.filter(isEntry)
+    })
+  }
+
+  /** The entries that are staged, and the lines that the steps draft. */
+  private placed(steps: ReadonlyArray<Step>): Effect.Effect<Lines, SessionError> {
+    return this.failing(
+      Effect.gen({ self: this }, function* () {
+        const behind = yield* this.refresh
+        const now = yield* Clock.currentTimeMillis
+        const added = yield* this.shared.attempt(() =>
+          [...behind, ...steps].flatMap((step) => this.add(step(this.state), now))
+        )
+        return [...this.staged, ...added]
+      })
     )
+  }
+
+  private failing<A>(write: Effect.Effect<A, SessionError>): Effect.Effect<A, SessionError> {
+    const failed = Effect.sync(() => {
+      this.shared.failures++
+      this.staged = []
+    })
+    return Effect.onError(write, () => failed)
   }
 
   /**
@@ -182,14 +218,19 @@ export class Part implements Session {
     })
   })
 
-  private add(drafts: ReadonlyArray<SessionEntry.Draft>, timestamp: number): Entries {
+  private add(drafts: ReadonlyArray<Logged | SessionEntry.Draft>, timestamp: number): Lines {
     return drafts.map((draft) => {
+      if (isLogged(draft)) return draft
       const entry = place(this.state, draft, timestamp)
       this.state.add(entry)
       return entry
     })
   }
 }
+
+const isLogged = (line: Logged | SessionEntry.Draft | SessionEntry.Known): line is Logged => "_tag" in line
+
+const isEntry = (line: Logged | SessionEntry.Known): line is SessionEntry.Known => !isLogged(line)
 
 /** A draft as the next entry. */
 const place = ({ tree }: SessionState, draft: SessionEntry.Draft, timestamp: number): SessionEntry.Known => {

@@ -79,30 +79,30 @@ const opened = (storage: SessionStorage, options: Options, shared: Shared, write
     const { damage, state } = yield* read(storage, sessionId)
     const keeper: Keeper = {
       load: Effect.map(read(storage, sessionId), (reading) => reading.state),
-      write: (entries) =>
+      write: (lines) =>
         Effect.flatMap(
-          shared.attempt(() => Arr.map(entries, (entry) => shared.line(entry))),
+          shared.attempt(() => Arr.map(lines, (line) => shared.line(line))),
           writer.append
         ),
       verify: writer.verify ?? Effect.void
     }
     const part = new Part(sessionId, shared, keeper, state)
-    return handleOf(
-      part,
-      damage,
-      options.title === undefined ? part.record : yield* titled(part, options.title)
-    )
+    const { title } = options
+    return handleOf(part, damage, title === undefined ? Effect.void : yield* titled(part, title))
   })
 
-const handleOf = (part: Part, damage: ReadonlyArray<Damage>, record: Part["record"]): OpenSession => ({
+/** `recorded` runs after each write of records. */
+const handleOf = (part: Part, damage: ReadonlyArray<Damage>, recorded: Effect.Effect<void>): OpenSession => ({
   id: part.id,
   get restored() {
     return part.restored
   },
   damage,
-  record,
+  record: (records) => Effect.andThen(part.record(records), recorded),
+  log: (lines) => Effect.andThen(part.log(lines), recorded),
   verify: part.verify,
   child: part.child,
+  childOf: part.childOf,
   leaf: Effect.sync(() => part.state.tree.leaf ?? part.id),
   append: (drafts) =>
     // After a write that failed, an entry may stand before them that continues behind the last one.
@@ -150,16 +150,15 @@ const faultOf = (
 
 /** Makes a name after the first record of a user message, once, and beside the conversation. */
 const titled = (part: Part, title: NonNullable<Options["title"]>) =>
-  Effect.map(Effect.scope, (scope): Part["record"] => {
+  Effect.map(Effect.scope, (scope): Effect.Effect<void> => {
     let isTitled = part.state.name !== ""
-    const maybe = Effect.suspend(() => {
+    return Effect.suspend(() => {
       const message = isTitled ? undefined : firstUser(part.state)
       if (message === undefined) return Effect.void
       isTitled = true
       const named = Effect.flatMap(title(message), (name) =>
         Effect.suspend(() => (part.state.name === "" ? rename(part, name) : Effect.void))
       )
-      return Effect.forkIn(Effect.ignore(named), scope)
+      return Effect.asVoid(Effect.forkIn(Effect.ignore(named), scope))
     })
-    return (records) => Effect.asVoid(Effect.andThen(part.record(records), maybe))
   })

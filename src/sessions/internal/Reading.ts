@@ -11,6 +11,7 @@ import type { SessionStorage, StoredLine } from "../SessionStorage.ts"
 import * as Message from "../../Message.ts"
 import type { Contents, Damage } from "./Contract.ts"
 import { titleOf } from "./Listing.ts"
+import * as RunLines from "./RunLines.ts"
 
 /** The state of a session as far as it is read. */
 export class Reading {
@@ -28,7 +29,7 @@ export class Reading {
 
   add(line: StoredLine): void {
     this.line++
-    if (line === "") return
+    if (line === "" || RunLines.isOne(line)) return
     const read = typeof line === "string" ? SessionEntry.decode(line) : Result.fail("it is not UTF-8")
     if (Result.isFailure(read)) {
       this.report(`no entry: ${read.failure}`)

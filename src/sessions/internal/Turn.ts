@@ -40,6 +40,9 @@ export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined =
   }
 }
 
+const callIn = (answer: Message.Assistant | undefined, toolCallId: string) =>
+  answer === undefined ? undefined : Message.toolCalls(answer).find(({ id }) => id === toolCallId)
+
 /** The calls of a branch in the background whose ends no message of it reports, in the order of their results. */
 export const openCallsOf = (branch: ReadonlyArray<Entry>): ReadonlyArray<OpenCall> => {
   const isBeside = (entry: Entry) =>
@@ -54,7 +57,7 @@ export const openCallsOf = (branch: ReadonlyArray<Entry>): ReadonlyArray<OpenCal
       const { toolCallId: id } = tool
       const more =
         tool.phase === "start"
-          ? { params: tool.params }
+          ? { params: tool.params ?? callIn(answer, id)?.params ?? {} }
           : { end: { outcome: tool.outcome, output: tool.output } }
       const left = [...open.values()].find(({ call }) => call.id === id)
       if (left === undefined) known.set(id, { ...known.get(id), ...more })
@@ -69,7 +72,7 @@ export const openCallsOf = (branch: ReadonlyArray<Entry>): ReadonlyArray<OpenCal
     }
     if (message.role !== "toolResult" || message.background === undefined || answer === undefined) continue
     const { background: handle, toolCallId } = message
-    const call = Message.toolCalls(answer).find(({ id }) => id === toolCallId)
+    const call = callIn(answer, toolCallId)
     if (call !== undefined) open.set(handle, { handle, message: answer, call, ...known.get(toolCallId) })
   }
   return [...open.values()]
