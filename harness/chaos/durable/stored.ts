@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { Message } from "effect-agent"
 import { RunLogStore } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
+import { unpacked } from "../../../src/runs/internal/Packing.ts"
 import * as Stores from "./stores.ts"
 
 export interface Stored {
@@ -18,7 +19,10 @@ export const read = (url: string, sessionId: string, runId: string): Promise<Sto
     const { entries } = yield* sessions.read(sessionId)
     return {
       runs: yield* logs.list(sessionId),
-      lines: yield* logs.read({ runId, sessionId }),
+      lines: [
+        ...(yield* logs.read({ runId, sessionId })),
+        ...unpacked(yield* sessions.log(sessionId, runId)).map((line) => JSON.stringify(line))
+      ],
       messages: entries.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
     }
   }).pipe(Effect.provide(Stores.layer(url)), Effect.scoped, Effect.runPromise)
