@@ -1,9 +1,16 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, FileSystem } from "effect"
+import { Array as Arr, Deferred, Effect, Fiber, FileSystem, Stream } from "effect"
 import { JsonlRunLogStore, RunLogStore, Runs } from "effect-agent/server"
-import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
+import {
+  JsonlSessionStore,
+  MemorySessionStore,
+  type SessionStorage,
+  SessionStore,
+  SqlSessionStore
+} from "effect-agent/sessions"
 import { Random } from "../../harness/chaos/Random.ts"
+import { sqlite } from "../sql/databases.ts"
 import { check, foldOf, isDelta, killed, live, shape, texts } from "./continuing.ts"
 import { disk, drive, hostOf, Life, processOf, turns, World } from "./killing.ts"
 import { processOf as sqlProcessOf } from "./sqlRuns.ts"
@@ -233,4 +240,56 @@ describe("a run that survives its process", () => {
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     120_000
   )
+
+  it.live(
+    "reads like it where the first process had the tables of the version before",
+    () =>
+      Effect.gen(function* () {
+        for (const kill of [9, 20, 33, 47, 64, 90, 118]) {
+          const url = yield* sqlite
+          const before = MemorySessionStore.storage()
+          const { logs } = yield* disk
+          let processes = 0
+          const stores = Effect.gen(function* () {
+            if (processes++ === 0) return { logs, sessions: SessionStore.make(before) }
+            const at = yield* sqlProcessOf(url)
+            if (processes === 2) yield* copied(before, logs, at)
+            return at
+          })
+          const { entries, label } = yield* killed([kill, 6], stores)
+          const end = entries.at(-1)?.event
+          assert.strictEqual(end?._tag === "RunEnd" ? end.turns : 0, turns, label)
+        }
+      }).pipe(Effect.scoped),
+    120_000
+  )
+})
+
+/** Copies a session and its runs into a database, as the version before had them there. */
+const copied = Effect.fnUntraced(function* (
+  before: SessionStorage.SessionStorage,
+  logs: RunLogStore.Service,
+  { context, sql }: Effect.Success<ReturnType<typeof sqlProcessOf>>
+) {
+  const lines = (yield* Stream.runCollect(before.lines("s"))).flat().map(String)
+  const storage = yield* Effect.provideContext(SqlSessionStore.storage, context)
+  const types = lines.map((text) => ({ type: String(JSON.parse(text).type), text }))
+  yield* Effect.scoped(
+    Effect.flatMap(storage.create({ sessionId: "s", cwd: "", created: 0 }), ({ append }) =>
+      Arr.isReadonlyArrayNonEmpty(types) ? append(types) : Effect.void
+    )
+  )
+  for (const { attempts, created, runId } of yield* logs.list("s")) {
+    const row = { run_id: runId, session_id: "s", created, fence: 1, attempts }
+    const [made] = yield* sql`INSERT INTO effect_agent_run ${sql.insert(row)} RETURNING id`
+    const rows = (yield* logs.read({ runId, sessionId: "s" })).map((text, line) => ({
+      run: Number(made?.["id"]),
+      line: line + 1,
+      continues: 0,
+      text
+    }))
+    for (const row of rows) yield* sql`INSERT INTO effect_agent_run_line ${sql.insert(row)}`
+  }
+  for (const text of yield* logs.keys("s"))
+    yield* sql`INSERT INTO effect_agent_run_key ${sql.insert({ session_id: "s", created: Date.now(), text })}`
 })
