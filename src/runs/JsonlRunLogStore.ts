@@ -30,8 +30,7 @@ import {
   type Service,
   type StoredRun
 } from "./RunLogStore.ts"
-import * as NewestRuns from "./internal/NewestRuns.ts"
-import * as Starts from "./internal/Starts.ts"
+import * as StoredRuns from "./internal/StoredRuns.ts"
 
 /**
  * The options of a store in files.
@@ -84,7 +83,7 @@ export const layer = ({
 /** A log whose file the folder has. */
 interface Known extends RunKey {
   isOpen: boolean
-  starts: Starts.Starts
+  starts: StoredRuns.Starts
   /** The number of those in this process who have it open. Its file does not count meanwhile. */
   holders: number
 }
@@ -157,7 +156,7 @@ class Files {
         if (log.sessionId === sessionId && log.holders === 0 && !found.has(log.runId))
           this.known.delete(log.runId)
       for (const [runId, isOpen] of found) {
-        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : Starts.none
+        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : StoredRuns.none
         const log = this.known.get(runId)
         if (log === undefined) this.known.set(runId, { runId, sessionId, isOpen, starts, holders: 0 })
         else if (log.holders === 0) Object.assign(log, { isOpen, starts })
@@ -196,16 +195,16 @@ class Files {
   private startsOf(run: RunKey) {
     return Effect.map(
       Effect.option(this.files.readFileString(this.startsPath(run))),
-      (text): Starts.Starts =>
+      (text): StoredRuns.Starts =>
         Option.match(Option.flatMap(text, decodeStarts), {
-          onNone: () => Starts.none,
+          onNone: () => StoredRuns.none,
           onSome: ({ attempts, isResting = false, parked }) => ({ attempts, parked, isResting })
         })
     )
   }
 
   /** Keeps the starts of a log in a file, unless there are none. */
-  private setStarts(log: Known, starts: Starts.Starts): Effect.Effect<void, RunLogError> {
+  private setStarts(log: Known, starts: StoredRuns.Starts): Effect.Effect<void, RunLogError> {
     const { attempts, isResting, parked } = starts
     const path = this.startsPath(log)
     const isNone = attempts === 0 && parked === undefined && !isResting
@@ -222,7 +221,7 @@ class Files {
   }
 
   /** Changes the starts of a log, if it is there and the change is one. */
-  private change(runId: string, changed: (starts: Starts.Starts) => Starts.Starts) {
+  private change(runId: string, changed: (starts: StoredRuns.Starts) => StoredRuns.Starts) {
     return Effect.suspend(() => {
       const log = this.known.get(runId)
       if (log === undefined) return Effect.void
@@ -247,7 +246,7 @@ class Files {
       const isNew = this.known.get(runId) === undefined
       const append = yield* JsonlLines.appending(this.files, this.folder(sessionId), this.path(run, true))
       if (isNew && first !== undefined) yield* append([first])
-      const none = { runId, sessionId, isOpen: true, starts: Starts.none, holders: 0 }
+      const none = { runId, sessionId, isOpen: true, starts: StoredRuns.none, holders: 0 }
       const log: Known = this.known.get(runId) ?? none
       this.known.set(runId, log)
       yield* Effect.acquireRelease(
@@ -266,7 +265,7 @@ class Files {
       const renamed = JsonlLines.failing(this.files.rename(this.path(run, true), this.path(run, false)))
       return Effect.andThen(
         Effect.tapError(renamed, () => Effect.sync(() => void (log.isOpen = true))),
-        this.change(run.runId, () => Starts.none)
+        this.change(run.runId, () => StoredRuns.none)
       )
     })
   }
@@ -300,7 +299,7 @@ class Files {
       const log = this.known.get(run.runId)
       if (log === undefined) return Effect.fail(missing(run))
       return Effect.andThen(
-        this.change(run.runId, Starts.next),
+        this.change(run.runId, StoredRuns.next),
         Effect.suspend(() => this.stored(log))
       )
     })
@@ -378,14 +377,14 @@ class Files {
           this.index,
           Effect.map(
             this.list(({ isOpen }) => isOpen || options.isUnended !== true),
-            (runs) => NewestRuns.page(runs, options)
+            (runs) => StoredRuns.page(runs, options)
           )
         ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, (starts) => ({ ...starts, attempts: 0 })),
-      rest: ({ runId }) => this.change(runId, Starts.resting),
+      rest: ({ runId }) => this.change(runId, StoredRuns.resting),
       park: ({ runId }, parked) => this.change(runId, (starts) => ({ ...starts, parked })),
-      unpark: (runId) => this.change(runId, () => Starts.none),
+      unpark: (runId) => this.change(runId, () => StoredRuns.none),
       addKey: (sessionId, line) => this.addKey(sessionId, line),
       keys: (sessionId) =>
         SessionName.isName(sessionId)

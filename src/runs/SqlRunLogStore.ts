@@ -23,7 +23,6 @@ import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { Claims } from "../sql/SqlClaims.ts"
 import * as SqlPatience from "../sql/SqlPatience.ts"
 import { type RunKey, RunLogError, RunLogStore, type Service } from "./RunLogStore.ts"
-import * as SqlRunRemoval from "./internal/SqlRunRemoval.ts"
 import * as SqlRuns from "./internal/SqlRuns.ts"
 import * as SqlRunTables from "./internal/SqlRunTables.ts"
 
@@ -186,17 +185,12 @@ class SqlRunLogs {
       unpark: (runId) => this.writing(() => SqlRuns.unpark(database, runId)),
       addKey: (sessionId, line) => this.writing((now) => SqlRuns.addKey(database, sessionId, line, now)),
       keys: (sessionId) => this.reading(SqlRuns.keys(database, sessionId)),
-      remove: (sessionId) => this.writing(() => SqlRunRemoval.ofSession(database, sessionId)),
-      delete: ({ runId }) => this.writing(() => SqlRunRemoval.ofRun(database, runId)),
+      remove: (sessionId) => this.writing(() => SqlRuns.ofSession(database, sessionId)),
+      delete: ({ runId }) => this.writing(() => SqlRuns.ofRun(database, runId)),
       retain: (maxAge) =>
         this.failing(
           Effect.flatMap(Clock.currentTimeMillis, (now) =>
-            SqlRunRemoval.before(
-              database,
-              SqlPatience.patiently(this.patience),
-              now,
-              Duration.toMillis(maxAge)
-            )
+            SqlRuns.before(database, SqlPatience.patiently(this.patience), now, Duration.toMillis(maxAge))
           )
         )
     }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type AgentEvent, Message, Usage } from "effect-agent"
 import { Completion } from "../../src/runs/internal/Completion.ts"
 import { LogProgress } from "../../src/runs/internal/LogProgress.ts"
-import { spliced } from "../../src/runs/internal/Splice.ts"
+import { spliced } from "../../src/runs/internal/Completion.ts"
 
 const of = (seq: number, timestamp: number, turn?: number) => ({
   runId: "r",

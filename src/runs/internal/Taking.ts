@@ -16,7 +16,7 @@ import * as LogLine from "./LogLine.ts"
 import * as Request from "./Request.ts"
 import type { StoredRun } from "../RunLogStore.ts"
 import * as SessionProblem from "../SessionProblem.ts"
-import { spliced } from "./Splice.ts"
+import { spliced } from "./Completion.ts"
 import type { Waiting } from "./WaitingRuns.ts"
 
 /** The runs of a session that have not ended. */
