@@ -93,6 +93,8 @@ export class LiveRun implements RunKey {
   private unstored: Array<Group> = []
   /** Open while there are some. */
   private readonly holds = Latch.makeUnsafe(false)
+  /** Whether they are being stored. */
+  private isStoring = false
   private readonly turn = Semaphore.makeUnsafe(1)
   /** Writes events without the texts that the session has. */
   private readonly packer = new Packer()
@@ -263,7 +265,8 @@ export class LiveRun implements RunKey {
 
   /** Shows deltas to the watchers, unless it returns `false`. */
   show(deltas: ReadonlyArray<AgentEvent>): boolean {
-    if (this.unstored.length > 0) return false
+    // Behind events that no watcher has seen, it would hide them.
+    if (this.unstored.length > 0 || this.isStoring) return false
     return this.log.showDeltas(this.splice === undefined ? deltas : deltas.flatMap(this.splice))
   }
 
@@ -316,6 +319,7 @@ export class LiveRun implements RunKey {
     this.unstored = []
     this.holds.closeUnsafe()
     if (groups.length === 0) return Effect.void
+    this.isStoring = true
     const entries = groups.flatMap(({ entries }) => entries)
     const stored = Effect.andThen(this.log.kept(entries, this.stored(groups)), this.progressed(entries))
     const refused = Effect.catch(stored, (error) =>
@@ -323,7 +327,11 @@ export class LiveRun implements RunKey {
         ? error
         : Effect.andThen(this.onRefused(error), Ending.refused(this.sessionId, error))
     )
-    return this.begun.isOpen() ? refused : Effect.andThen(refused, this.begun.open)
+    const flushed = Effect.ensuring(
+      refused,
+      Effect.sync(() => void (this.isStoring = false))
+    )
+    return this.begun.isOpen() ? flushed : Effect.andThen(flushed, this.begun.open)
   }).pipe(this.turn.withPermit, Effect.uninterruptible)
 
   /** Stores entries of the log, each before the record of its event. */
