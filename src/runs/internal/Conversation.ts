@@ -148,7 +148,7 @@ export class Conversation {
       (error) => this.current?.refuse(error)
     )
     const held = hold.of(session, {
-      isInSession: this.host.logs.inSessions === true,
+      isInSession: () => this.host.logs.inSessions === true && this.current?.isRecorded === true,
       keep: (records, events) => this.current?.keep(records, events) ?? noRun(held, records),
       show: (deltas) => this.current?.show(deltas) ?? true,
       flush: Effect.suspend(() => this.current?.flush ?? Effect.void),

@@ -11,8 +11,8 @@ import type * as SessionStore from "../../sessions/SessionStore.ts"
 
 /** The run at work, which gets the events of its session first. */
 export interface Keeper {
-  /** Whether the session has the lines of the log of the run. */
-  readonly isInSession: boolean
+  /** Whether each event of a sub-agent is written with its records, before the sub-agent continues. */
+  readonly isInSession: () => boolean
   readonly keep: NonNullable<Session["keep"]>
   readonly show: NonNullable<Session["show"]>
   /** Writes the events that are held. */
@@ -60,7 +60,7 @@ export class Hold {
       verify: this.verified(session),
       append: (entries) => this.guarded(session, session.append(entries)),
       child: (toolCallId) => {
-        const part = isInSession ? session.childOf(toolCallId) : session.child(toolCallId)
+        const part = isInSession() ? session.childOf(toolCallId) : session.child(toolCallId)
         return Effect.map(part, (part) => this.ofPart(part, keeper))
       }
     }

@@ -98,8 +98,8 @@ export class LiveRun implements RunKey {
   private readonly turn = Semaphore.makeUnsafe(1)
   /** Writes events without the texts that the session has. */
   private readonly packer = new Packer()
-  /** Whether the agent writes to the session of the run. */
-  private isRecorded = false
+  /** Whether the agent writes its events to the session of the run. */
+  isRecorded = false
   private onId: (run: LiveRun) => void = () => {}
   private onRefused: (error: RunLogError) => Effect.Effect<void> = () => Effect.void
   /** Joins the events of a run that continues to the log that it has. */

@@ -58,10 +58,14 @@ export const reserved = (upTo: number): string => JSON.stringify({ type: "reserv
 /** Positions behind the last line of a log that watchers may have seen, and that no other process gives to other events. */
 export const reach = 2 ** 20
 
-/** A line with another event, or another beginning of its run. The other lines have no text. */
+/** A line with another event, another beginning of its run, or another reason of a request. The other lines have no text. */
 export const withData = (text: string, change: (data: Schema.Json) => Schema.Json): string => {
   const line = Option.getOrUndefined(decode(text))
   if (line?.type === "event") return event(line.position, JSON.stringify(change(line.event)))
+  if (line?.type === "requested" && line.reason !== undefined) {
+    const reason = change(line.reason)
+    return requested({ what: line.what, ...(typeof reason === "string" ? { reason } : {}) })
+  }
   if (line?.type !== "run" || line.request === undefined) return text
   return run(line.runId, line.sessionId, line.created, change(line.request))
 }

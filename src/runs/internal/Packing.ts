@@ -125,10 +125,14 @@ class Unpacker {
     this.texts.set(key, [...(this.texts.get(key) ?? []), placed])
   }
 
-  /** The entry that a line leaves its text to: the next one, or for the run of a sub-agent the last one. */
+  /**
+   * The text of the entry directly behind a line, or for the run of a sub-agent of the last one before it. An entry that comes later is
+   * one of a process that continued the run after a crash had cut this one.
+   */
   private find(key: string, at: number, isInside: boolean): Placed["value"] | undefined {
     const all = this.texts.get(key) ?? []
-    return (isInside ? all.findLast((placed) => placed.at < at) : all.find((placed) => placed.at > at))?.value
+    return (isInside ? all.findLast((placed) => placed.at < at) : all.find((placed) => placed.at === at + 1))
+      ?.value
   }
 
   /** The event of a line; `undefined` for one whose entry a crash cut. */
@@ -141,7 +145,7 @@ class Unpacker {
       case "RunStart": {
         const { promptIds, ...others } = event
         if (!isArray(promptIds)) return event
-        const prompts = promptIds.flatMap((id) => message(id) ?? [])
+        const prompts = promptIds.flatMap((id) => this.texts.get(ofMessage(String(id)))?.[0]?.value ?? [])
         return prompts.length === promptIds.length ? { ...others, prompts } : undefined
       }
       case "MessageEnd": {
