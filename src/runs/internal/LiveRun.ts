@@ -334,7 +334,7 @@ export class LiveRun implements RunKey {
     return this.begun.isOpen() ? flushed : Effect.andThen(flushed, this.begun.open)
   }).pipe(this.turn.withPermit, Effect.uninterruptible)
 
-  /** Stores entries of the log, each before the record of its event. */
+  /** Stores entries of the log, each behind the record of its event. */
   private stored(groups: ReadonlyArray<Group>): Effect.Effect<void, SessionError | RunLogError> {
     const { packer, place, store } = this
     const records = groups.flatMap(({ record }) => record ?? [])
@@ -349,7 +349,7 @@ export class LiveRun implements RunKey {
       packer.note(records)
       return groups.flatMap(({ entries, record }): ReadonlyArray<Logged | Record> => {
         const lines = this.loggedOf(this.log.linesOf(entries, textOf))
-        return record === undefined ? lines : [...lines, record]
+        return record === undefined ? lines : [record, ...lines]
       })
     })
     const written = Effect.flatMap(steps, (steps) =>

@@ -1,8 +1,8 @@
 /**
  * The events of a run as its session keeps them: without the texts that an entry of the session has.
  *
- * The line of an event comes directly before the entry that it leaves the text to, so that a write that a crash cut leaves no entry
- * without its event. The entries of a sub-agent come before the lines of its events.
+ * The line of an event comes behind the entry that it leaves the text to, so that a file that a crash cut has no line without its text:
+ * the next process adds the event of an entry that has no line. Only the start of a run comes before the entries of its prompts.
  */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -125,32 +125,25 @@ class Unpacker {
     this.texts.set(key, [...(this.texts.get(key) ?? []), placed])
   }
 
-  /**
-   * The text of the entry directly behind a line, or for the run of a sub-agent of the last one before it. An entry that comes later is
-   * one of a process that continued the run after a crash had cut this one.
-   */
-  private find(key: string, at: number, isInside: boolean): Placed["value"] | undefined {
-    const all = this.texts.get(key) ?? []
-    return (isInside ? all.findLast((placed) => placed.at < at) : all.find((placed) => placed.at === at + 1))
-      ?.value
+  /** The text of the last entry before a line. */
+  private find(key: string, at: number): Placed["value"] | undefined {
+    return this.texts.get(key)?.findLast((placed) => placed.at < at)?.value
   }
 
   /** The event of a line; `undefined` for one whose entry a crash cut. */
   event(event: JsonObject, at: number): object | undefined {
     const runId = String(event["runId"])
-    const isInside = event["path"] !== undefined
-    const message = (id: unknown) => this.find(ofMessage(String(id)), at, isInside)
     const calls = this.answers.get(runId) ?? []
     switch (event["_tag"]) {
       case "RunStart": {
         const { promptIds, ...others } = event
         if (!isArray(promptIds)) return event
-        const prompts = promptIds.flatMap((id) => this.texts.get(ofMessage(String(id)))?.[0]?.value ?? [])
+        const prompts = promptIds.flatMap((id) => this.find(ofMessage(String(id)), Infinity) ?? [])
         return prompts.length === promptIds.length ? { ...others, prompts } : undefined
       }
       case "MessageEnd": {
         const { messageId, ...others } = event
-        const ended = others["message"] ?? message(messageId)
+        const ended = others["message"] ?? this.find(ofMessage(String(messageId)), at)
         if (isMessage(ended) && ended.role === "assistant") this.answers.set(runId, Message.toolCalls(ended))
         return ended === undefined ? undefined : { ...others, message: ended }
       }
@@ -168,7 +161,7 @@ class Unpacker {
       }
       case "ToolExecutionEnd": {
         if (event["result"] !== undefined) return event
-        const result = this.find(ofEnd({ runId, toolCallId: String(event["toolCallId"]) }), at, isInside)
+        const result = this.find(ofEnd({ runId, toolCallId: String(event["toolCallId"]) }), at)
         return result === undefined ? undefined : { ...event, result }
       }
       default:
@@ -179,16 +172,27 @@ class Unpacker {
 
 const isMessage = Schema.is(Message.Message)
 
-/** The lines of a log, with the events as the run published them. */
+const isStart = (line: Schema.Json | undefined): boolean => {
+  const event = isObject(line) ? line["event"] : undefined
+  return isObject(event) && event["_tag"] === "RunStart" && event["path"] === undefined
+}
+
+/**
+ * The lines of a log, with the events as the run published them. The events of a log begin with its last start: a crash has cut the write
+ * of one before it, and the run has begun again.
+ */
 export const unpacked = (
   items: ReadonlyArray<Logged | SessionEntry.SessionEntry>
 ): ReadonlyArray<unknown> => {
   const unpacker = new Unpacker()
   items.forEach((item, at) => ("_tag" in item ? undefined : unpacker.addEntry(item, at)))
-  return items.flatMap((item, at): ReadonlyArray<unknown> => {
-    const line = "_tag" in item ? LogLine.parse(item.text) : undefined
+  const lines = items.map((item) => ("_tag" in item ? LogLine.parse(item.text) : undefined))
+  const start = lines.findLastIndex(isStart)
+  let isCut = false
+  return lines.flatMap((line, at): ReadonlyArray<unknown> => {
     if (!isObject(line) || !isObject(line["event"])) return line === undefined ? [] : [line]
-    const event = unpacker.event(line["event"], at)
+    const event = isCut || at < start ? undefined : unpacker.event(line["event"], at)
+    isCut ||= at === start && event === undefined
     return event === undefined ? [] : [{ ...line, event }]
   })
 }
