@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { clientOf, randomOf } from "./client.ts"
 
 /** Starts a server on the files of a folder, and gives its port. */
@@ -19,7 +20,10 @@ const start = (folder: string, port: number) =>
             ["--conditions", "effect-agent-source", script, folder, `${port}`],
             { stdio: ["ignore", "pipe", "inherit"] }
           )
-          child.stdout.once("data", (data) => resolve({ child, port: Number(data) }))
+          // A run that continues writes a line of the log before the server listens.
+          createInterface(child.stdout).on("line", (line) => {
+            if (/^\d+$/.test(line)) resolve({ child, port: Number(line) })
+          })
           child.once("exit", () => reject(new Error("The server ended")))
         })
     ),
