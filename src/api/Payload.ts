@@ -185,6 +185,10 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const ListedStatus = Schema.Union([Run.fields.status, Schema.Literal("waiting")])
 export type ListedStatus = typeof ListedStatus.Type
 
+/** @internal Whether a run has not ended. One that is suspended has. */
+export const isGoing = ({ status }: { readonly status: ListedStatus }): boolean =>
+  status === "queued" || status === "running" || status === "paused"
+
 /**
  * A page of the list of runs.
  *

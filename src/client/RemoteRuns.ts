@@ -25,6 +25,7 @@ import * as Stream from "effect/Stream"
 import * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { InvalidAnswer } from "../Approval.ts"
+import * as Holders from "../runs/Holders.ts"
 import { type Entry, LogEntry } from "../runs/LogEntry.ts"
 import * as Runs from "../runs/Runs.ts"
 import * as Trace from "../runs/Trace.ts"
@@ -85,41 +86,24 @@ const bodyOf = <A>(schema: Schema.Codec<A, unknown>, body: unknown) =>
 const answerOf = <A>(runId: string, id: string, schema: Schema.Codec<A, unknown>, answer: A) =>
   Effect.mapError(bodyOf(schema, answer), ({ detail = "" }) => new InvalidAnswer({ id, runId, detail }))
 
-const isOver = ({ status }: Payload.Run): boolean =>
-  status !== "queued" && status !== "running" && status !== "paused"
-
 /** How often a watcher gets an empty page. */
 const heartbeat = "15 seconds"
 
 type Watching = Pick<Runs.Service, "events" | "watch">
 
 const watching = (link: Link.Link, { cancel, get }: AgentClient.Runs): Watching => {
-  /** The number of watchers whose leaving cancels a run, by its id. */
-  const holders = new Map<string, number>()
+  const holders = new Holders.Holders()
   const held = (
     runId: string,
     events: Stream.Stream<Runs.Positioned>,
-    isCancelled: () => boolean
+    cancelOnLeave: true | (() => boolean)
   ): Stream.Stream<Runs.Positioned> => {
-    let isOpen = true
-    const enter = Effect.sync(() => void holders.set(runId, (holders.get(runId) ?? 0) + 1))
-    const leave = Effect.suspend(() => {
-      const others = (holders.get(runId) ?? 1) - 1
-      if (others > 0) holders.set(runId, others)
-      else holders.delete(runId)
-      return others === 0 && isOpen && isCancelled()
-        ? Effect.ignore(cancel(runId, "the last watcher left"))
-        : Effect.void
-    })
+    let isEnded = false
     const watched = Stream.tap(events, ({ event }) =>
-      Effect.sync(() => void (isOpen &&= event._tag !== "RunEnd" || event.runId !== runId))
+      Effect.sync(() => void (isEnded ||= event._tag === "RunEnd" && event.runId === runId))
     )
-    return Stream.unwrap(
-      Effect.as(
-        Effect.acquireRelease(enter, () => leave),
-        watched
-      )
-    )
+    const cancelled = cancel(runId, Holders.reason)
+    return holders.held(runId, watched, { cancelOnLeave, cancel: cancelled, isOver: () => isEnded })
   }
   /** The events behind a position; `undefined` for a run that is over and has none there. */
   const open = Effect.fnUntraced(function* (
@@ -132,10 +116,8 @@ const watching = (link: Link.Link, { cancel, get }: AgentClient.Runs): Watching 
       Stream.filter(({ event }) => partials || event._tag !== "PartialValue"),
       Stream.catch(() => Stream.empty)
     )
-    if (isOver(run)) return Option.isNone(yield* Stream.runHead(events)) ? undefined : events
-    return cancelOnLeave === false
-      ? events
-      : held(runId, events, cancelOnLeave === true ? () => true : cancelOnLeave)
+    if (!Payload.isGoing(run)) return Option.isNone(yield* Stream.runHead(events)) ? undefined : events
+    return cancelOnLeave === false ? events : held(runId, events, cancelOnLeave)
   })
   const pages = (events: Stream.Stream<Runs.Positioned>): Stream.Stream<ReadonlyArray<Entry>> =>
     Stream.merge(
@@ -257,7 +239,7 @@ export const make = Effect.fnUntraced(function* (
     remove: (runId) => plain(client.runs.remove(runId)),
     active: (sessionId) =>
       Effect.orElseSucceed(
-        Effect.map(list(sessionId), (runs) => runs.find((run) => !isOver(run))?.runId),
+        Effect.map(list(sessionId), (runs) => runs.find(Payload.isGoing)?.runId),
         () => undefined
       ),
     list,

@@ -14,6 +14,7 @@ import * as Problem from "../api/Problem.ts"
 import type { Agents } from "../runs/Agents.ts"
 import * as Health from "../runs/Health.ts"
 import { History, type Stores } from "../runs/History.ts"
+import * as Holders from "../runs/Holders.ts"
 import type * as LiveRuns from "../runs/LiveRuns.ts"
 import { type RunLogError, RunLogStore, type Service as Logs } from "../runs/RunLogStore.ts"
 import * as Runs from "../runs/Runs.ts"
@@ -249,7 +250,7 @@ const watcher = (
   local: LocalService | undefined,
   left: Effect.Effect<void>
 ): Runs.Service["watch"] => {
-  const held = new Map<string, number>()
+  const holders = new Holders.Holders()
   return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false, partials = false } = {}) {
     const here = local?.sessionOf(runId)
     const run = here === undefined ? yield* calls.find(runId) : { runId, sessionId: here, ended: undefined }
@@ -257,26 +258,12 @@ const watcher = (
     const pages = Stream.interruptWhen(Following.live(stores, calls.watch(run, partials), run, after), left)
     if (cancelOnLeave === false) return pages
     let isOver = false
-    const enter = Effect.sync(() => void held.set(runId, (held.get(runId) ?? 0) + 1))
-    const leave = Effect.suspend(() => {
-      const others = (held.get(runId) ?? 1) - 1
-      if (others > 0) held.set(runId, others)
-      else held.delete(runId)
-      const isMeant = others === 0 && (cancelOnLeave === true || cancelOnLeave())
-      return isMeant && !isOver
-        ? Effect.ignore(calls.control("Cancel", runId, "the last watcher left"))
-        : Effect.void
-    })
     const toEnd = Stream.onEnd(
       pages,
       Effect.sync(() => void (isOver = true))
     )
-    return Stream.unwrap(
-      Effect.as(
-        Effect.acquireRelease(enter, () => leave),
-        toEnd
-      )
-    )
+    const cancel = calls.control("Cancel", runId, Holders.reason)
+    return holders.held(runId, toEnd, { cancelOnLeave, cancel, isOver: () => isOver })
   })
 }
 

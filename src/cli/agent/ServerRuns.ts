@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type * as Message from "../../Message.ts"
-import type * as Payload from "../../api/Payload.ts"
+import * as Payload from "../../api/Payload.ts"
 import * as RemoteRuns from "../../client/RemoteRuns.ts"
 import type { Service, Sessions } from "../../runs/Runs.ts"
 import { Failed, UsageError } from "../ExitCode.ts"
@@ -88,7 +88,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, { picks, to
     // The server continues a run with each answer.
     isReady: () =>
       Effect.orElseSucceed(
-        Effect.map(last, (run) => run !== undefined && isGoing(run)),
+        Effect.map(last, (run) => run !== undefined && Payload.isGoing(run)),
         () => false
       ),
     clear: Effect.void
@@ -99,16 +99,13 @@ export const open = Effect.fnUntraced(function* (settings: Settings, { picks, to
 /** Fails for a run whose events ended before it did. */
 const ended = (runs: Service, runId: string) =>
   Effect.flatMap(runs.get(runId), (run) =>
-    isGoing(run)
+    Payload.isGoing(run)
       ? new Failed({ detail: `The events of run ${runId} broke off, and the run continues.` })
       : Effect.void
   )
 
-const isGoing = ({ status }: Payload.Run): boolean =>
-  status === "queued" || status === "running" || status === "paused"
-
 /** Whether a run works, or waits for a person. */
-const isOpen = (run: Payload.Run): boolean => isGoing(run) || run.status === "suspended"
+const isOpen = (run: Payload.Run): boolean => Payload.isGoing(run) || run.status === "suspended"
 
 const asks = ({ pending }: Payload.Run, id: string): boolean =>
   pending.approvals.some(({ approvalId }) => approvalId === id) ||

@@ -60,7 +60,7 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
       const run = yield* client.runs.get(line.run)
       if (line.json) yield* out(Inert.json(yield* encode(run)))
       else {
-        const answer = isOver(run) ? yield* answerOf(client, line.run) : ""
+        const answer = Payload.isGoing(run) ? "" : yield* answerOf(client, line.run)
         yield* out(answer === "" ? textOf(run) : `${textOf(run)}\n${Inert.text(answer.trimEnd())}\n`)
       }
       break
@@ -166,9 +166,6 @@ const textOf = (run: Payload.Run): string => {
   ]
   return rows.map(([name = "", value = ""]) => `${name}: ${value}\n`).join("")
 }
-
-const isOver = ({ status }: Payload.Run): boolean =>
-  status !== "queued" && status !== "running" && status !== "paused"
 
 /** The last words of the model in a run that is over. */
 const answerOf = (client: AgentClient.Service, runId: string) =>

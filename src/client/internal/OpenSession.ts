@@ -13,7 +13,7 @@ import * as Struct from "effect/Struct"
 import { partial, type AgentEvent } from "../../AgentEvent.ts"
 import { Message } from "../../Message.ts"
 import type { RunResult } from "../../Run.ts"
-import type * as Payload from "../../api/Payload.ts"
+import * as Payload from "../../api/Payload.ts"
 import type * as Problem from "../../api/Problem.ts"
 import * as Approval from "../../Approval.ts"
 import { InvalidContinuation } from "../../internal/continuation.ts"
@@ -72,12 +72,12 @@ const refresh = Effect.fnUntraced(function* (opened: Opened) {
     ({ message }) => new UnexpectedResponse({ detail: message })
   )
   if (following.current === undefined) following.view.restore(messages)
-  for (const run of runs) if (isGoing(run)) following.follow(run.runId)
+  for (const run of runs) if (Payload.isGoing(run)) following.follow(run.runId)
 })
 
 const idle = (opened: Opened): RemoteAgent["waitForIdle"] =>
   Effect.gen(function* () {
-    const going = (yield* list(opened)).find(isGoing)
+    const going = (yield* list(opened)).find(Payload.isGoing)
     if (going === undefined) return
     yield* Effect.exit(opened.following.outcome(going.runId))
     yield* idle(opened)
@@ -137,9 +137,6 @@ const runOf = (opened: Opened, requestId: string) =>
 /** The runs of the session, oldest first. */
 const list = ({ link, sessionId }: Opened) =>
   Effect.map(LinkOf.repeated(link, link.api.runs.list({ params: { sessionId } })), ({ items }) => items)
-
-const isGoing = ({ status }: Payload.Run): boolean =>
-  status === "queued" || status === "running" || status === "paused"
 
 type Control = Pick<RemoteAgent, "steer" | "followUp" | "pause" | "resume" | "cancel">
 
@@ -208,7 +205,7 @@ const toRun = <E>(
   Effect.suspend(() => {
     const { current } = opened.following
     const found = Effect.flatMap(list(opened), (runs): Effect.Effect<void, ToRun | E> => {
-      const going = runs.find(isGoing)
+      const going = runs.find(Payload.isGoing)
       return going === undefined ? without : send(going.runId)
     })
     return current === undefined ? found : Effect.catchTag(send(current), "RunOver", () => found)

@@ -16,6 +16,7 @@ import type { Service as Agents } from "../Agents.ts"
 import { Conversation } from "./Conversation.ts"
 import type { Places } from "../ConversationHost.ts"
 import { History } from "../History.ts"
+import { Holders } from "../Holders.ts"
 import { LiveRun } from "./LiveRun.ts"
 import type { Pace } from "../Pace.ts"
 import * as Resuming from "./Resuming.ts"
@@ -47,6 +48,7 @@ export class Host {
   readonly runs = new Map<string, LiveRun>()
   /** Those that are open, or in use. */
   readonly conversations = new Map<string, Conversation>()
+  readonly holders = new Holders()
   isDraining = false
   /** The runs whose arrival in this process watchers wait for. */
   readonly arrivals = new Map<string, { readonly latch: Latch.Latch; watchers: number }>()

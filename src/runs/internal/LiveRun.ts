@@ -16,7 +16,7 @@ import type { AgentEvent } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Ending from "./Ending.ts"
 import type { Place } from "./Hold.ts"
-import type { Entry, LogEntry } from "../LogEntry.ts"
+import type { LogEntry } from "../LogEntry.ts"
 import type { Record, SessionError } from "../../Session.ts"
 import type { Logged } from "../../sessions/SessionStore.ts"
 import * as LogLine from "./LogLine.ts"
@@ -110,8 +110,6 @@ export class LiveRun implements RunKey {
   isResting = false
   /** The watchers of this process. */
   private watchers = 0
-  /** Watchers whose leaving cancels the run. */
-  private holders = 0
   /** Fails when the store has refused a write of the run. */
   private readonly refusal = Deferred.makeUnsafe<never, SessionError>()
   /** Completes when the run has shown its end and the store has refused it. */
@@ -477,26 +475,6 @@ export class LiveRun implements RunKey {
     this.log.close()
     return this.begun.open
   })
-
-  /** The pages of the log, for a watcher whose leaving cancels the run. */
-  held(
-    pages: Stream.Stream<ReadonlyArray<Entry>>,
-    cancel: Effect.Effect<void>,
-    isCancelled: () => boolean
-  ): Stream.Stream<ReadonlyArray<Entry>> {
-    const enter = Effect.sync(() => void this.holders++)
-    const leave = Effect.suspend(() => {
-      this.holders--
-      const isLast = this.holders === 0 && !this.log.isClosed
-      return isLast && isCancelled() ? cancel : Effect.void
-    })
-    return Stream.unwrap(
-      Effect.as(
-        Effect.acquireRelease(enter, () => leave),
-        pages
-      )
-    )
-  }
 
   /** The pages of the log behind a position. */
   watch(after: number, pace: Pace, isPartial: boolean) {

@@ -2,7 +2,7 @@
  * The runs of all sessions of a store, in pages, the newest first.
  */
 import * as Effect from "effect/Effect"
-import type * as Payload from "../../api/Payload.ts"
+import * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
 import { defect } from "../../internal/failureReason.ts"
 import type { NewestOptions, Service as Logs, StoredRun } from "../RunLogStore.ts"
@@ -28,7 +28,7 @@ export const page = (
     const size = Math.max(1, limit)
     const items: Array<Payload.Run> = []
     // The log of a run that has just ended may not be complete yet.
-    const state = { isUnended: status !== undefined && isOpen(status) }
+    const state = { isUnended: status !== undefined && Payload.isGoing({ status }) }
     let before = cursor === undefined ? undefined : yield* readCursor(cursor)
     for (let looked = 0; looked < most; looked += size) {
       const place = before === undefined ? {} : { before }
@@ -55,9 +55,6 @@ const isOf = ({ pending, status }: Payload.Run, wanted: Payload.ListedStatus | u
   wanted === "waiting"
     ? pending.approvals.length + pending.questions.length > 0
     : wanted === undefined || status === wanted
-
-const isOpen = (status: Payload.ListedStatus): boolean =>
-  status === "queued" || status === "running" || status === "paused"
 
 const cursorOf = ({ created, runId }: Before): string => `${created}:${runId}`
 

@@ -3,7 +3,7 @@
  */
 import * as Struct from "effect/Struct"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
-import type * as Payload from "../../api/Payload.ts"
+import * as Payload from "../../api/Payload.ts"
 import type * as Approval from "../../Approval.ts"
 import * as Usage from "../../Usage.ts"
 import { Standstill } from "../Standstill.ts"
@@ -30,7 +30,7 @@ export class RunState {
   resumes: string | undefined
 
   get isOver(): boolean {
-    return this.status !== "queued" && this.status !== "running" && this.status !== "paused"
+    return !Payload.isGoing({ status: this.status })
   }
 
   get isPaused(): boolean {

@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Controls from "./Controls.ts"
 import * as History from "../History.ts"
+import * as Holders from "../Holders.ts"
 import type { Host } from "./Host.ts"
 import type { Entry } from "../LogEntry.ts"
 import type { StoredRun } from "../RunLogStore.ts"
@@ -29,8 +30,8 @@ export const pages = Effect.fnUntraced(function* (
   if (live !== undefined) {
     const pages = live.watch(after, pace, partials)
     if (cancelOnLeave === false) return pages
-    const isCancelled = cancelOnLeave === true ? () => true : cancelOnLeave
-    return live.held(pages, Effect.ignore(Controls.cancel(host, live, "the last watcher left")), isCancelled)
+    const cancel = Controls.cancel(host, live, Holders.reason)
+    return host.holders.held(runId, pages, { cancelOnLeave, cancel, isOver: () => live.log.isClosed })
   }
   const run = yield* host.stored(runId)
   if (run.ended === undefined) return elsewhere(host, run, after, partials)
