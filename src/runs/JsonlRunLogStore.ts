@@ -243,9 +243,10 @@ class Files {
       const known = this.known.get(runId)
       if (known?.holders === 0) yield* this.indexOne(sessionId)
       if (this.known.get(runId)?.isOpen === false) return yield* ended(run)
-      const isNew = this.known.get(runId) === undefined
-      const append = yield* JsonlLines.appending(this.files, this.folder(sessionId), this.path(run, true))
-      if (isNew && first !== undefined) yield* append([first])
+      if (this.known.get(runId) === undefined) {
+        const lines = first === undefined ? [] : [first]
+        yield* JsonlLines.append(this.files, this.folder(sessionId), this.path(run, true), lines)
+      }
       const none = { runId, sessionId, isOpen: true, starts: StoredRuns.none, holders: 0 }
       const log: Known = this.known.get(runId) ?? none
       this.known.set(runId, log)
@@ -346,8 +347,7 @@ class Files {
 
   private addKey(sessionId: string, line: string) {
     const folder = this.folder(sessionId)
-    const open = JsonlLines.appending(this.files, folder, this.paths.join(folder, keysFile))
-    return Effect.scoped(Effect.flatMap(open, (append) => append([line])))
+    return JsonlLines.append(this.files, folder, this.paths.join(folder, keysFile), [line])
   }
 
   get service(): Service {

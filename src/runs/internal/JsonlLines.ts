@@ -4,39 +4,32 @@
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
-import type * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import * as LineReader from "../../sessions/LineReader.ts"
-import { type Append, RunLogError } from "../RunLogStore.ts"
+import { RunLogError } from "../RunLogStore.ts"
 
 export const failing = <A, R>(effect: Effect.Effect<A, PlatformError, R>): Effect.Effect<A, RunLogError, R> =>
   Effect.mapError(effect, (error) => new RunLogError({ detail: LineReader.detailOf(error) }))
 
 const encoder = new TextEncoder()
 
-/** Opens a file in a folder. Begins with a line feed if it has lines, since a crash may have cut the last one. */
-export const appending = (
+/**
+ * Appends lines to a file in a folder, and makes both if they are not there. Begins with a line feed if the file has lines, since a crash
+ * may have cut the last one.
+ */
+export const append = (
   files: FileSystem.FileSystem,
   folder: string,
-  path: string
-): Effect.Effect<Append, RunLogError, Scope.Scope> =>
-  failing(
-    Effect.gen(function* () {
-      yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
-      const file = yield* files.open(path, { flag: "a", mode: 0o600 })
-      let isCut = Number((yield* file.stat).size) > 0
-      const lock = Semaphore.makeUnsafe(1)
-      const write = (lines: ReadonlyArray<string>) => {
-        const text = `${isCut ? "\n" : ""}${lines.join("\n")}\n`
-        // Until it has succeeded: a write may stop within a line.
-        isCut = true
-        const done = Effect.sync(() => void (isCut = false))
-        return failing(Effect.andThen(file.writeAll(encoder.encode(text)), done))
-      }
-      return (lines: ReadonlyArray<string>) =>
-        lines.length === 0 ? Effect.void : lock.withPermit(Effect.suspend(() => write(lines)))
-    })
-  )
+  path: string,
+  lines: ReadonlyArray<string>
+): Effect.Effect<void, RunLogError> => {
+  const appended = Effect.gen(function* () {
+    yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
+    const file = yield* files.open(path, { flag: "a", mode: 0o600 })
+    const start = Number((yield* file.stat).size) > 0 ? "\n" : ""
+    if (lines.length > 0) yield* file.writeAll(encoder.encode(`${start}${lines.join("\n")}\n`))
+  })
+  return failing(Effect.scoped(appended))
+}
 
 /** Reads the lines of a file; none if it is not there. */
 export const read = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string) {
