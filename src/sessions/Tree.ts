@@ -85,6 +85,15 @@ export class Tree {
     return entries.reverse()
   }
 
+  /** The last entry of the current branch that is meant. After `trim` it is a message or a compaction. */
+  last<E extends SessionEntry>(isMeant: (entry: SessionEntry) => entry is E): E | undefined {
+    for (let at = this.current; at !== root; at = this.places[at]?.parent ?? root) {
+      const entry = this.places[at]?.entry
+      if (entry !== undefined && isMeant(entry)) return entry
+    }
+    return undefined
+  }
+
   /** The entries on the way to an entry, first one first, or `undefined` if there is none with this id. */
   branchTo(id: string): ReadonlyArray<SessionEntry> | undefined {
     const place = this.latest.get(id)

@@ -6,11 +6,12 @@ import * as Struct from "effect/Struct"
 import { AgentEvent, type OfTag } from "../../AgentEvent.ts"
 import { EventError } from "../../internal/failureReason.ts"
 import { isObject } from "../../internal/json.ts"
-import { type Message, toolCalls } from "../../Message.ts"
+import type { Message } from "../../Message.ts"
 import { Patch, RunOptions } from "../../RunOptions.ts"
 import type { Record } from "../../Session.ts"
 import type * as SessionEntry from "../SessionEntry.ts"
 import type { SessionState } from "./SessionState.ts"
+import { callIn } from "./Turn.ts"
 import type { Usage } from "../../Usage.ts"
 
 type Draft = SessionEntry.Draft
@@ -85,11 +86,13 @@ const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> =
   }
 }
 
+const isAnswer = (entry: SessionEntry.SessionEntry): entry is SessionEntry.MessageEntry =>
+  entry.type === "message" && entry.message.role === "assistant"
+
 /** Whether the last answer has a call with these params. */
 const isCalledWith = (state: SessionState, toolCallId: string, params: Schema.Json): boolean => {
-  const message = state.messages().findLast(({ message }) => message.role === "assistant")?.message
-  const call =
-    message?.role === "assistant" ? toolCalls(message).find(({ id }) => id === toolCallId) : undefined
+  const message = state.tree.last(isAnswer)?.message
+  const call = message?.role === "assistant" ? callIn(message, toolCallId) : undefined
   return call !== undefined && JSON.stringify(call.params) === JSON.stringify(params)
 }
 

@@ -40,7 +40,8 @@ export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined =
   }
 }
 
-const callIn = (answer: Message.Assistant | undefined, toolCallId: string) =>
+/** The call of an answer with an id. */
+export const callIn = (answer: Message.Assistant | undefined, toolCallId: string) =>
   answer === undefined ? undefined : Message.toolCalls(answer).find(({ id }) => id === toolCallId)
 
 /** The calls of a branch in the background whose ends no message of it reports, in the order of their results. */
