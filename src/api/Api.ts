@@ -155,17 +155,6 @@ const message = {
 /** Requests that need no body. */
 const reason = { ...message, payload: [Payload.WithReason, Schema.Null] }
 
-/** The reasons why a request to a person gets no answer. */
-const unanswered = [
-  Problem.RunNotFound,
-  Problem.RunNotReady,
-  Problem.RequestNotFound,
-  Problem.AnswerConflict,
-  Problem.InvalidAnswer,
-  Problem.SessionLocked,
-  Problem.Draining
-]
-
 const runs = HttpApiGroup.make("runs")
   .add(
     HttpApiEndpoint.post("start", "/sessions/:sessionId/runs", {
@@ -245,14 +234,14 @@ const runs = HttpApiGroup.make("runs")
       params: { runId: Schema.String, approvalId: Schema.String },
       payload: Payload.AnswerApproval,
       success: Payload.Decided,
-      error: unanswered
+      error: Problem.unanswered
     }).annotate(OpenApi.Summary, "Approves or rejects a tool call."),
     HttpApiEndpoint.post("answer", "/runs/:runId/questions/:questionId", {
       ...once,
       params: { runId: Schema.String, questionId: Schema.String },
       payload: Payload.AnswerQuestion,
       success: Payload.Answered,
-      error: unanswered
+      error: Problem.unanswered
     }).annotate(OpenApi.Summary, "Answers a question of the model, or declines to.")
   )
   .middleware(HttpApiMiddleware.ProblemDetails)

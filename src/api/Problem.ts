@@ -406,3 +406,14 @@ export class InternalError extends HttpApiError.Problem<InternalError>()("Intern
   status: 500,
   title: "The server has a bug"
 }) {}
+
+/** @internal The reasons why a request to a person gets no answer. */
+export const unanswered = [
+  RunNotFound,
+  RunNotReady,
+  RequestNotFound,
+  AnswerConflict,
+  InvalidAnswer,
+  SessionLocked,
+  Draining
+] as const

@@ -421,7 +421,8 @@ const headersOf = (bytes: Uint8Array): ReadonlyMap<string, string> | undefined =
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
 
-const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
+/** @internal The bytes of pieces in one array. */
+export const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [first] = pieces
   if (pieces.length === 1 && first !== undefined) return first
   const all = new Uint8Array(pieces.reduce((size, { length }) => size + length, 0))

@@ -220,9 +220,9 @@ const wanted = (sql: SqlClient.SqlClient, only: ReadonlyArray<string> | undefine
 }
 
 /** The lines that end in these rows, and the parts of one that does not. */
-const joined = (
+export const joined = (
   begun: ReadonlyArray<string>,
-  rows: ReadonlyArray<Stored>
+  rows: ReadonlyArray<Pick<Stored, "continues" | "text">>
 ): readonly [ReadonlyArray<string>, ReadonlyArray<string>] => {
   const lines: Array<string> = []
   let parts = [...begun]

@@ -20,16 +20,7 @@ const body = { v: Schema.Int, body: Schema.Json }
 const toRun = [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady, Problem.StorageUnavailable] as const
 const toOpen = [Problem.SessionNotFound, Problem.SessionLocked, Problem.StorageUnavailable] as const
 const toMake = [Problem.MalformedRequest, Problem.Draining, Problem.StorageUnavailable] as const
-const toAnswer = [
-  Problem.RunNotFound,
-  Problem.RunNotReady,
-  Problem.RequestNotFound,
-  Problem.AnswerConflict,
-  Problem.InvalidAnswer,
-  Problem.SessionLocked,
-  Problem.Draining,
-  Problem.StorageUnavailable
-] as const
+const toAnswer = [...Problem.unanswered, Problem.StorageUnavailable] as const
 
 /** A request that changes a run. Its caller may leave: the worker does it to its end. */
 const change = <Tag extends string, Success extends Schema.Top, Error extends Schema.Top>(

@@ -21,7 +21,7 @@ import {
 import * as Wording from "../../http/Wording.ts"
 import { maxDepth, nestsTooDeep } from "../../internal/json.ts"
 import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
-import type { Frame, Framing, Reader } from "../Framing.ts"
+import { type Frame, type Framing, joined, type Reader } from "../Framing.ts"
 import { type Call, type Decoder, type Protocol, isReason } from "../Protocol.ts"
 import { type Connection, type Silence, isEnd } from "./connection.ts"
 import { badShape, inText, ofErrorEvent } from "./reading.ts"
@@ -374,6 +374,7 @@ class Reading {
         return Effect.sync(() => this.resume())
       },
       onSuccess: (pieces) => {
+        // The reader of events decodes the pieces that arrived together once.
         answer.push(joined(pieces))
         this.resume()
         return answer.over ? Effect.void : next()
@@ -401,16 +402,4 @@ class Reading {
     this.wanted = Deferred.makeUnsafe()
     Deferred.doneUnsafe(this.arrived, Effect.void)
   }
-}
-
-/** Joins the pieces that arrived together: the reader of events then decodes them once. */
-const joined = (pieces: Arr.NonEmptyReadonlyArray<Uint8Array>): Uint8Array => {
-  if (pieces.length === 1) return pieces[0]
-  const bytes = new Uint8Array(pieces.reduce((size, { length }) => size + length, 0))
-  let end = 0
-  for (const piece of pieces) {
-    bytes.set(piece, end)
-    end += piece.length
-  }
-  return bytes
 }

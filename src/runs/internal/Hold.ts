@@ -119,4 +119,5 @@ export class Hold {
 }
 
 /** Whether another writer has the session, or has removed it. */
-const isTaken = ({ reason }: SessionError): boolean => reason._tag === "Locked" || reason._tag === "Missing"
+export const isTaken = ({ reason }: SessionError): boolean =>
+  reason._tag === "Locked" || reason._tag === "Missing"

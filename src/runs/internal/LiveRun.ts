@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Ending from "./Ending.ts"
-import type { Place } from "./Hold.ts"
+import { isTaken, type Place } from "./Hold.ts"
 import type { LogEntry } from "../LogEntry.ts"
 import type { Record, SessionError } from "../../Session.ts"
 import type { Logged } from "../../sessions/SessionStore.ts"
@@ -62,11 +62,8 @@ const isHeld = (event: AgentEvent): boolean => {
 }
 
 /** The failure of a log whose session could not be written. */
-const refusedBy = ({ message, reason }: SessionError): RunLogError =>
-  new RunLogError({
-    detail: message,
-    reason: reason._tag === "Locked" || reason._tag === "Missing" ? "taken" : "storage"
-  })
+const refusedBy = (error: SessionError): RunLogError =>
+  new RunLogError({ detail: error.message, reason: isTaken(error) ? "taken" : "storage" })
 
 export class LiveRun implements RunKey {
   runId: string

@@ -122,7 +122,9 @@ class Unpacker {
   }
 
   private add(key: string, placed: Placed): void {
-    this.texts.set(key, [...(this.texts.get(key) ?? []), placed])
+    const others = this.texts.get(key)
+    if (others === undefined) this.texts.set(key, [placed])
+    else others.push(placed)
   }
 
   /** The text of the last entry before a line. */

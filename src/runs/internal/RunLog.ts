@@ -2,7 +2,8 @@
  * The log of a run: its events at positions from 1, which watchers read with cursors of their own.
  *
  * An event is stored before a watcher sees it. Deltas and partial values are not stored, and leave the log when their message is whole: a
- * watcher behind them reads the message. Watchers of a process that ended may have seen positions behind the last line: another process leaves them out.
+ * watcher behind them reads the message. Watchers of a process that ended may have seen positions behind the last line: another process
+ * leaves them out.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -19,6 +19,7 @@ import {
   type StoredRun,
   taken
 } from "../RunLogStore.ts"
+import * as SqlLines from "../../sql/SqlLines.ts"
 import * as StoredRuns from "./StoredRuns.ts"
 import * as SqlTransaction from "../../sql/SqlTransaction.ts"
 
@@ -76,7 +77,7 @@ const stored = ({
 })
 
 /** Keeps the fence of a session as it is until the statement is committed. SQLite has one writer at a time. */
-export const share = (sql: SqlClient.SqlClient, alias: string): Statement.Fragment =>
+const share = (sql: SqlClient.SqlClient, alias: string): Statement.Fragment =>
   sql.onDialectOrElse({
     pg: () => sql.literal(`FOR SHARE OF ${alias}`),
     orElse: () => sql.literal("")
@@ -100,16 +101,12 @@ export const lines = ({ sql }: Database, runId: string): Effect.Effect<ReadonlyA
     sql<Line>`SELECT r.first_line, l.continues, l.text FROM effect_agent_run r
       LEFT JOIN effect_agent_run_line l ON l.run = r.id AND r.first IS NULL WHERE r.run_id = ${runId} ORDER BY l.line`,
     (rows) => {
-      const lines = rows.flatMap(({ first_line: first }, at) => (first === null || at > 0 ? [] : [first]))
-      let parts: Array<string> = []
-      for (const { continues, text } of rows) {
-        if (text === null) continue
-        parts.push(text)
-        if (Number(continues) === 1) continue
-        lines.push(parts.join(""))
-        parts = []
-      }
-      return lines
+      const first = rows[0]?.first_line ?? null
+      const parts = rows.flatMap(({ continues, text }) =>
+        text === null ? [] : [{ continues: Number(continues), text }]
+      )
+      const [lines] = SqlLines.joined([], parts)
+      return first === null ? lines : [first, ...lines]
     }
   )
 
