@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Option, Queue, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
@@ -34,7 +34,12 @@ const watched = Effect.gen(function* () {
   const hangUps = yield* Queue.unbounded<void>()
   const logged: Array<string> = []
   const logger = Logger.make(({ message }) => void logged.push(String(message)))
-  const write = (text: string) => Effect.sync(() => writeFileSync(path, text))
+  // In one step: a read of a file that is being written finds no token.
+  const write = (text: string) =>
+    Effect.sync(() => {
+      writeFileSync(`${path}.new`, text)
+      renameSync(`${path}.new`, path)
+    })
   yield* write(alice)
   const signals = { ending: Effect.never, patience: () => Effect.void, hangUps: Effect.succeed(hangUps) }
   const { tokens } = yield* TokenFile.watched(Option.some(path), {}).pipe(
