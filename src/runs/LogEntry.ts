@@ -1,8 +1,9 @@
 /**
  * An entry of the log of a run: an event at a position. Its frame is made once, when a watcher reads it first.
  */
-import type { AgentEvent } from "../AgentEvent.ts"
-import * as EventText from "./EventText.ts"
+import { AgentEvent } from "../AgentEvent.ts"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 
 /**
  * An entry of the log of a run.
@@ -41,11 +42,11 @@ export class LogEntry implements Entry {
   }
 
   get text(): string {
-    return (this.json ??= EventText.of(this.event))
+    return (this.json ??= textOfEvent(this.event))
   }
 
   get frame(): string {
-    return (this.framed ??= EventText.frame(this.position, this.tag, this.text))
+    return (this.framed ??= frameOf(this.position, this.tag, this.text))
   }
 
   get bytes(): Uint8Array {
@@ -71,10 +72,37 @@ export class StoredEntry implements Entry {
   }
 
   get event(): AgentEvent | undefined {
-    return EventText.decode(this.json)
+    return eventOf(this.json)
   }
 
   get frame(): string {
-    return EventText.frame(this.position, this.tag, JSON.stringify(this.json))
+    return frameOf(this.position, this.tag, JSON.stringify(this.json))
   }
 }
+
+// ───────────────────────── Events as JSON text and as frames of server-sent events
+
+const codec = Schema.toCodecJson(AgentEvent)
+const encode = Schema.encodeUnknownResult(codec)
+const decodeEvent = Schema.decodeUnknownResult(codec)
+
+/** The JSON of an event. */
+export const textOfEvent = (event: AgentEvent): string =>
+  JSON.stringify(isPlain(event) ? event : Result.getOrElse(encode(event), () => event))
+
+/** Events are plain JSON, except for errors and durations. This check saves the encoding of thousands of deltas. */
+const isPlain = (event: AgentEvent): boolean =>
+  event._tag === "MessageDelta"
+    ? event.delta._tag !== "Attempt"
+    : !("error" in event || "rateLimits" in event)
+
+/** The event of a JSON value; `undefined` for one that this version does not know. */
+export const eventOf = (json: unknown): AgentEvent | undefined => Result.getOrUndefined(decodeEvent(json))
+
+/** An event as a frame. */
+export const frameOf = (position: number, tag: string, text: string): string =>
+  `id: ${position}\nevent: ${tag}\ndata: ${text}\n\n`
+
+/** The event of a frame. */
+export const eventOfFrame = (text: string): AgentEvent | undefined =>
+  eventOf(JSON.parse(text.slice(text.indexOf("\ndata: ") + 7)))

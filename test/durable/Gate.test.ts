@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import type { AgentEvent } from "effect-agent"
-import { Gate } from "../../src/durable/internal/Gate.ts"
+import { Gate } from "../../src/runs/Gate.ts"
 
 const base = (runId: string) => ({ runId, seq: 1, timestamp: 0 })
 const started = (runId: string): AgentEvent.AgentEvent => ({

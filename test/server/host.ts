@@ -5,7 +5,7 @@ import { Agent, Approval, Tool } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
-import type { Places } from "../../src/runs/ConversationHost.ts"
+import type { Places } from "../../src/runs/Gate.ts"
 
 export interface Setup {
   readonly tools?: ReadonlyArray<Tool.Runnable>

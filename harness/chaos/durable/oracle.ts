@@ -3,7 +3,7 @@
  * what was done outside.
  */
 import type { AgentEvent, Message } from "effect-agent"
-import * as EventText from "../../../src/runs/EventText.ts"
+import { eventOf, textOfEvent } from "../../../src/runs/LogEntry.ts"
 import * as LogLine from "../../../src/runs/internal/LogLine.ts"
 import * as EventLaws from "../../../test/laws/eventLaws.ts"
 import { kindOf } from "./cast.ts"
@@ -64,10 +64,10 @@ export const watched = ({ lines, seen }: Evidence): Violations => {
       const entry = stored.get(position)
       if (entry === undefined) return [`I1 ${tag} ${position} was seen, and is lost`]
       if (entry.event === undefined) return [`I1 ${tag} ${position} cannot be read`]
-      return EventText.of(entry.event) === EventText.of(parsed(text) ?? entry.event)
+      return textOfEvent(entry.event) === textOfEvent(parsed(text) ?? entry.event)
         ? []
         : [
-            `I1 ${position} was seen as another event: ${text.slice(0, 300)} in place of ${EventText.of(entry.event).slice(0, 300)}`
+            `I1 ${position} was seen as another event: ${text.slice(0, 300)} in place of ${textOfEvent(entry.event).slice(0, 300)}`
           ]
     }),
     ...entries
@@ -76,7 +76,7 @@ export const watched = ({ lines, seen }: Evidence): Violations => {
   ]
 }
 
-const parsed = (text: string): AgentEvent.AgentEvent | undefined => EventText.decode(JSON.parse(text))
+const parsed = (text: string): AgentEvent.AgentEvent | undefined => eventOf(JSON.parse(text))
 
 /** I2, I7, I8: the log is that of one run without an interruption, and counts all that it spent. */
 const logged = (evidence: Evidence): Violations => {

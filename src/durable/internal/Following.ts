@@ -7,11 +7,10 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as History from "../../runs/History.ts"
-import type { Entry } from "../../runs/LogEntry.ts"
+import { type Entry, eventOfFrame } from "../../runs/LogEntry.ts"
 import { Pace } from "../../runs/Pace.ts"
 import type { RunKey, RunLogError, StoredRun } from "../../runs/RunLogStore.ts"
 import type { AgentEvent } from "../../AgentEvent.ts"
-import * as EventText from "../../runs/EventText.ts"
 
 export type Page = ReadonlyArray<Entry>
 
@@ -116,6 +115,6 @@ export class WireEntry implements Entry {
   }
 
   get event(): AgentEvent | undefined {
-    return EventText.ofFrame(this.frame)
+    return eventOfFrame(this.frame)
   }
 }

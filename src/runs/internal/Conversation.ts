@@ -16,18 +16,45 @@ import * as FailureReason from "../../internal/failureReason.ts"
 import { Served } from "../../internal/openAgent.ts"
 import { type Record, type Session, SessionError, StorageFailed } from "../../Session.ts"
 import type * as SessionStore from "../../sessions/SessionStore.ts"
-import type { ConversationHost } from "../ConversationHost.ts"
+import type { Service as Agents } from "../Agents.ts"
+import type { Places } from "../Gate.ts"
 import * as Ending from "./Ending.ts"
 import { Hold, type Place } from "./Hold.ts"
 import { IdempotencyKeys } from "../IdempotencyKeys.ts"
 import type { LiveRun, Task } from "./LiveRun.ts"
 import * as Narrowing from "./Narrowing.ts"
-import type { RunLogError } from "../RunLogStore.ts"
+import type { RunLogError, Service as Logs } from "../RunLogStore.ts"
 import * as Requesting from "./Requesting.ts"
 import * as SessionProblem from "../SessionProblem.ts"
 import * as Taking from "./Taking.ts"
 import * as Trace from "../Trace.ts"
 import { WaitingRuns } from "./WaitingRuns.ts"
+
+/** The services and options of a conversation. */
+export interface ConversationHost {
+  readonly agents: Agents
+  readonly logs: Logs
+  readonly sessions: SessionStore.Service
+  readonly scope: Scope.Scope
+  /** The time without a run after which a conversation lets go of its session. */
+  readonly idle: Duration.Input
+  /** The places of runs. Default: there are enough. */
+  readonly places: Places | undefined
+  /** Whether a run that waits may begin when the one before it has ended. */
+  readonly mayBegin: (runId: string) => boolean
+  /** Lets go of the session. */
+  readonly leave: Effect.Effect<void>
+  /** Whether the process has a run. */
+  readonly isLive: (runId: string) => boolean
+  /** Called when a run has its first event. */
+  readonly onId: (run: LiveRun) => void
+  /** Called when the log of a run is whole. */
+  readonly onEnd: (run: LiveRun) => void
+  /** Called when the session was closed after a while without a run. */
+  readonly onRested: () => void
+  /** Run after a run that ended suspended, with the lock, unless another run has begun. */
+  readonly onSuspended: (agent: Agent.Agent, run: LiveRun) => Effect.Effect<void>
+}
 
 interface Opened {
   readonly session: SessionStore.OpenSession

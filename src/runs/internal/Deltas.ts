@@ -6,8 +6,7 @@
  */
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
-import * as EventText from "../EventText.ts"
-import { type Entry, LogEntry } from "../LogEntry.ts"
+import { frameOf, type Entry, LogEntry } from "../LogEntry.ts"
 
 type Delta = OfTag<"MessageDelta">
 type Piece = Extract<ModelEvent, { readonly _tag: "TextDelta" | "ThinkingDelta" | "ToolCallDelta" }>
@@ -65,7 +64,7 @@ class DeltaEntry implements Entry {
   }
 
   get frame(): string {
-    return (this.framed ??= EventText.frame(this.position, this.tag, this.kind.json(...this.row)))
+    return (this.framed ??= frameOf(this.position, this.tag, this.kind.json(...this.row)))
   }
 }
 

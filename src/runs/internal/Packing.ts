@@ -14,7 +14,7 @@ import type { Record } from "../../Session.ts"
 import * as Data from "../../sessions/CustomData.ts"
 import * as SessionEntry from "../../sessions/SessionEntry.ts"
 import type { Logged } from "../../sessions/SessionStore.ts"
-import * as EventText from "../EventText.ts"
+import { textOfEvent } from "../LogEntry.ts"
 import * as LogLine from "./LogLine.ts"
 
 type Calls = ReadonlyMap<string, Schema.Json | undefined>
@@ -48,7 +48,7 @@ export class Packer {
   /** The JSON of an event, without the texts that the session has. */
   pack(event: AgentEvent): string {
     const packed = this.packed(event)
-    return packed === undefined ? EventText.of(event) : JSON.stringify(packed)
+    return packed === undefined ? textOfEvent(event) : JSON.stringify(packed)
   }
 
   private packed(event: AgentEvent): object | undefined {

@@ -4,9 +4,18 @@
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import type { AgentEvent } from "../../AgentEvent.ts"
-import type { Places } from "../../runs/ConversationHost.ts"
-import { Standstill } from "../../runs/Standstill.ts"
+import type { AgentEvent } from "../AgentEvent.ts"
+import { Standstill } from "./internal/RunState.ts"
+
+/** The places of the runs that work at a time. */
+export interface Places {
+  /** Takes a place for a run, unless it has one. Whether the run has a place. */
+  readonly reserve: (runId: string) => boolean
+  /** Gives the place of a run to the next one. */
+  readonly leave: (runId: string) => void
+  /** A listener for an agent, whose runs wait for it: they have a place while they work. */
+  readonly attend: () => (event: AgentEvent) => Effect.Effect<void>
+}
 
 interface Waiter {
   readonly latch: Latch.Latch
