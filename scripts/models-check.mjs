@@ -4,7 +4,7 @@
  *
  * The packages are installed into `node_modules/.cache/models-check`, newest versions, without their scripts. Without network the
  * versions of the last time are read. It prints what the table lacks or has otherwise; a difference is a question, not a fault: look
- * into the source, then change `src/providers/models`, `src/providers/presets.ts` or `src/prices/internal/list.ts`, and `Models.readOn`.
+ * into the source, then change `src/providers/models`, `src/providers/presets.ts` or `src/prices/GenAiPrices.ts`, and `Models.readOn`.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"

@@ -12,7 +12,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Provider from "../Provider.ts"
-import * as GuardedAnswer from "./internal/GuardedAnswer.ts"
 import * as GuardrailCheck from "./internal/GuardrailCheck.ts"
 import type { Guardrail, Input, Options, Output, Streamed } from "./internal/GuardrailCheck.ts"
 
@@ -201,7 +200,7 @@ const serviceOf = (guards: GuardrailCheck.Guards): Provider.Guard => ({
   ...(guards.input.length === 0 ? {} : { input: (asked) => GuardrailCheck.input(guards, asked) }),
   ...(guards.output.length + guards.stream.length === 0
     ? {}
-    : { output: (answer, asked) => GuardedAnswer.guarded(guards, answer, asked) })
+    : { output: (answer, asked) => GuardrailCheck.guarded(guards, answer, asked) })
 })
 
 /** Asks the outer guard about requests first, and about answers last. */

@@ -141,7 +141,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "a word split over deltas is not released, nor a part of it",
     without: "the end of a text waits for what follows",
-    file: "src/guardrails/internal/GuardedAnswer.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: "Math.max(0, part.passed - this.overlap)",
     to: "part.passed",
     test: "test/guardrails/Guardrail.test.ts"
@@ -149,7 +149,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "words in place of an answer keep its tools from running",
     without: "nothing of an answer is seen before a guard of whole answers",
-    file: "src/guardrails/internal/GuardedAnswer.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: "if (this.isWhole && !this.isFinished && !framing.has(event._tag)) return -1",
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
@@ -157,7 +157,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "arguments that a call ends with are checked, also where other ones streamed",
     without: "arguments as they run are checked",
-    file: "src/guardrails/internal/GuardedAnswer.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: "if (event.rawArguments !== part.text) this.replace(part, event.rawArguments)",
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
@@ -165,7 +165,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "words in place of an answer retract what others have seen of it; usage stays, tokens go",
     without: "a replaced answer is retracted",
-    file: "src/guardrails/internal/GuardedAnswer.ts",
+    file: "src/guardrails/internal/GuardrailCheck.ts",
     from: '...(isPublic ? [{ _tag: "Retracted" } as const] : []),',
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
