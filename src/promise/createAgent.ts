@@ -15,7 +15,7 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Agent from "../Agent.ts"
 import type { AgentState, StartedRun } from "../Agent.ts"
-import { textOnly } from "../AgentEvent.ts"
+import { textOnly, type AgentEvent } from "../AgentEvent.ts"
 import type * as Approval from "../Approval.ts"
 import type * as Hook from "../Hook.ts"
 import type { Registered } from "../HookManager.ts"
@@ -31,9 +31,11 @@ import { InvalidInput } from "../internal/invalidInput.ts"
 import * as AgentOptions from "../internal/options.ts"
 import * as HookFunction from "./HookFunctions.ts"
 import type { HookFunctions, HookName } from "./HookFunctions.ts"
-import * as Listeners from "./Listeners.ts"
-import type { PromiseAgent, ListedHook, StartedPromiseRun } from "./PromiseAgent.ts"
+import * as PromiseAgent from "./PromiseAgent.ts"
+import type { ListedHook, StartedPromiseRun, ContinueOptions } from "./PromiseAgent.ts"
 import { Caller, Held, calledFrom, stackOfCaller } from "./internal/Caller.ts"
+import type * as Message from "../Message.ts"
+import type { RunResult } from "../Run.ts"
 
 type Tools = ReadonlyArray<Tool.Any>
 type Hooks = ReadonlyArray<Hook.Hook>
@@ -184,8 +186,8 @@ export function createAgent<
   const T extends Tools = readonly [],
   const H extends Hooks = readonly [],
   A = never
->(options: Options<RP, T, H, A>): PromiseAgent<Agent.OutputOf<A>>
-export function createAgent(given: Opaque): PromiseAgent {
+>(options: Options<RP, T, H, A>): PromiseAgent.PromiseAgent<Agent.OutputOf<A>>
+export function createAgent(given: Opaque): PromiseAgent.PromiseAgent {
   const read = checked(given)
   if (Result.isFailure(read)) {
     calledFrom(read.failure, stackOfCaller())
@@ -200,7 +202,7 @@ export function createAgent(given: Opaque): PromiseAgent {
     apiKey === undefined ? Layer.empty : Credentials.layer(keyOf(apiKey))
   )
   const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
-  const listeners = new Listeners.Listeners()
+  const listeners = new PromiseAgent.Listeners()
   const made = Effect.tap(Agent.make({ ...options, hooks: listOf(hooks) }), listeners.attach)
   const caller = new Caller(Layer.effect(Held, made).pipe(Layer.provide(providing), Layer.provide(supplied)))
   return make(caller, listeners, State.initial(messages, runOptions, compaction))
@@ -321,7 +323,11 @@ const listPrices: Layer.Layer<never> = Layer.succeed(Prices.Prices, service)
 // ───────────────────────── The methods
 
 /** The functions do not use `this`, so that an application may take an agent apart. */
-const make = (caller: Caller, listeners: Listeners.Listeners, initial: AgentState): PromiseAgent => {
+const make = (
+  caller: Caller,
+  listeners: PromiseAgent.Listeners,
+  initial: AgentState
+): PromiseAgent.PromiseAgent => {
   const close = () => caller.close()
   return {
     ...runs(caller),
@@ -341,7 +347,7 @@ const make = (caller: Caller, listeners: Listeners.Listeners, initial: AgentStat
 const runs = (
   caller: Caller
 ): Pick<
-  PromiseAgent,
+  PromiseAgent.PromiseAgent,
   | "prompt"
   | "stream"
   | "streamText"
@@ -377,7 +383,7 @@ const started = <O>(
 const control = (
   caller: Caller
 ): Pick<
-  PromiseAgent,
+  PromiseAgent.PromiseAgent,
   "pause" | "resume" | "cancel" | "compact" | "reset" | "waitForIdle" | "update" | "setMessages"
 > => ({
   pause: (reason) => caller.ask((agent) => agent.pause(reason)),
@@ -390,7 +396,7 @@ const control = (
   setMessages: (messages) => caller.ask((agent) => agent.setMessages(messages))
 })
 
-const queues = (caller: Caller): Pick<PromiseAgent, "steer" | "followUp" | "queues"> => ({
+const queues = (caller: Caller): Pick<PromiseAgent.PromiseAgent, "steer" | "followUp" | "queues"> => ({
   steer: (message, options) => caller.ask((agent) => agent.steer(message, options)),
   followUp: (message) => caller.ask((agent) => agent.followUp(message)),
   queues: {
@@ -402,7 +408,7 @@ const queues = (caller: Caller): Pick<PromiseAgent, "steer" | "followUp" | "queu
   }
 })
 
-const requests = (caller: Caller): Pick<PromiseAgent, "requests" | "answer"> => {
+const requests = (caller: Caller): Pick<PromiseAgent.PromiseAgent, "requests" | "answer"> => {
   function answer(id: string, reply: Approval.Reply): Promise<Approval.Answer>
   function answer(id: string, reply: Approval.QuestionReply): Promise<Approval.QuestionAnswer>
   function answer(id: string, reply: Approval.Reply | Approval.QuestionReply) {
@@ -413,9 +419,9 @@ const requests = (caller: Caller): Pick<PromiseAgent, "requests" | "answer"> => 
 
 const watching = (
   caller: Caller,
-  listeners: Listeners.Listeners
+  listeners: PromiseAgent.Listeners
 ): Pick<
-  PromiseAgent,
+  PromiseAgent.PromiseAgent,
   "messages" | "partial" | "events" | "droppedEvents" | "subscribe" | "on" | "report"
 > => ({
   messages: () => caller.ask((agent) => Effect.map(agent.state.get, ({ messages }) => messages)),
@@ -425,7 +431,7 @@ const watching = (
   report: () => caller.ask((agent) => Effect.map(agent.report, Option.getOrUndefined)),
   subscribe: (listener, options) => listeners.all(listener, options),
   on: (name, listener, options) => {
-    const fault = Listeners.faultOf(name)
+    const fault = PromiseAgent.faultOf(name)
     if (fault !== undefined) throw invalidName(fault)
     return listeners.named(name, listener, options)
   }
@@ -433,9 +439,9 @@ const watching = (
 
 const state = (
   caller: Caller,
-  listeners: Listeners.Listeners,
+  listeners: PromiseAgent.Listeners,
   initial: AgentState
-): PromiseAgent["state"] => ({
+): PromiseAgent.PromiseAgent["state"] => ({
   get current() {
     return listeners.agent?.state.getUnsafe() ?? initial
   },
@@ -453,7 +459,7 @@ const invalidName = (fault: string): InvalidInput => {
   return error
 }
 
-const tools = (caller: Caller): PromiseAgent["tools"] => ({
+const tools = (caller: Caller): PromiseAgent.PromiseAgent["tools"] => ({
   register: (tool) => caller.ask((agent) => agent.tools.register(tool)),
   unregister: (name) => caller.ask((agent) => agent.tools.unregister(name)),
   clear: () => caller.ask((agent) => agent.tools.clear),
@@ -466,7 +472,7 @@ const tools = (caller: Caller): PromiseAgent["tools"] => ({
     )
 })
 
-const hooks = (caller: Caller): PromiseAgent["hooks"] => ({
+const hooks = (caller: Caller): PromiseAgent.PromiseAgent["hooks"] => ({
   list: () => caller.ask((agent) => Effect.sync(() => agent.hooks.list().map(listed))),
   register: (first: HookName | Hook.Runnable, run?: HookFunction.HookFunction<Hook.Point>) =>
     caller.ask((agent) => Effect.flatMap(hookOf(first, run), agent.hooks.register)),
@@ -491,4 +497,155 @@ const hookOf = (
   return run === undefined || faults.length > 0
     ? Effect.fail(new InvalidInput({ subject: "options", faults }))
     : Effect.succeed(HookFunction.make(first, run))
+}
+
+// ───────────────────────── A loop, which is an agent for one run
+
+/**
+ * A run that `agentLoop` or `agentLoopContinue` began.
+ *
+ * **Details**
+ *
+ * `O` are the members that an `output` schema adds to the result.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface LoopRun<out O = {}> {
+  /** The events of the run from its first one, for each iteration all of them. `break` does not cancel the run. */
+  readonly events: AsyncIterable<AgentEvent>
+  /** Resolves with the result of the run. Rejects with `RunFailed` if the run fails. */
+  readonly result: () => Promise<RunResult & O>
+  /** Ends the run. Does not wait for the end. */
+  readonly cancel: (reason?: string) => Promise<void>
+}
+
+/**
+ * The messages that a loop begins from, and the summary of the older ones, if there is one.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type LoopHistory = Pick<Agent.AgentOptions<readonly [], readonly []>, "messages" | "compaction">
+
+/**
+ * Runs the loop once, from the messages so far, and keeps nothing after it.
+ *
+ * **Details**
+ *
+ * The result has the new messages. The provider and the layers live as long as the run. A `signal` that aborts cancels the run: its
+ * events end with `RunEnd`, and the result rejects with the reason of the signal.
+ *
+ * **Example** (Running the loop)
+ *
+ * ```ts
+ * import { agentLoop } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const run = agentLoop("Hi", { messages: [] }, {
+ *   provider: ScriptedProvider.layer([ScriptedProvider.text("Hello.")]),
+ *   model: "any"
+ * })
+ *
+ * for await (const event of run.events) {
+ *   if (event._tag === "MessageEnd") console.log(event.message.role)
+ * }
+ * const { newMessages, text } = await run.result()
+ * console.log(newMessages.length, text)
+ * // => user
+ * // => assistant
+ * // => 2 Hello.
+ * ```
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const agentLoop = <
+  RP = never,
+  const T extends ReadonlyArray<Tool.Any> = readonly [],
+  const H extends ReadonlyArray<Hook.Hook> = readonly [],
+  A = never
+>(
+  prompt: Message.Input,
+  history: LoopHistory,
+  options: Options<RP, T, H, A>,
+  { signal }: ContinueOptions = {}
+): LoopRun<Agent.OutputOf<A>> => {
+  const agent = createAgent<RP, T, H, A>({ ...options, ...history })
+  return only(agent, () => agent.start(prompt), signal)
+}
+
+/**
+ * Runs the loop once without a new message, from messages that the model has not answered.
+ *
+ * **Details**
+ *
+ * The messages may end with one of the user, or with the result of a tool. The result and the events fail with `InvalidContinuation` if
+ * there are no messages, or the last one is a complete answer. All else is as in `agentLoop`.
+ *
+ * **Example** (Answering a transcript)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ * import { agentLoopContinue } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const run = agentLoopContinue({ messages: [Message.user("Hi")] }, {
+ *   provider: ScriptedProvider.layer([ScriptedProvider.text("Hello.")]),
+ *   model: "any"
+ * })
+ *
+ * const { newMessages, text } = await run.result()
+ * console.log(newMessages.length, text) // => 1 Hello.
+ * ```
+ *
+ * @category running
+ * @since 0.2.0
+ */
+export const agentLoopContinue = <
+  RP = never,
+  const T extends ReadonlyArray<Tool.Any> = readonly [],
+  const H extends ReadonlyArray<Hook.Hook> = readonly [],
+  A = never
+>(
+  history: LoopHistory,
+  options: Options<RP, T, H, A>,
+  { signal }: ContinueOptions = {}
+): LoopRun<Agent.OutputOf<A>> => {
+  const agent = createAgent<RP, T, H, A>({ ...options, ...history })
+  return only(agent, agent.startContinue, signal)
+}
+
+/** The only run of an agent, which closes after it. */
+const only = <O>(
+  { close }: PromiseAgent.PromiseAgent<O>,
+  start: () => Promise<StartedPromiseRun<O>>,
+  signal: AbortSignal | undefined
+): LoopRun<O> => {
+  const started = signal?.aborted === true ? Promise.reject(signal.reason) : start()
+  const cancel = async (reason?: string) => (await started).cancel(reason)
+  // A run that did not start is no run to cancel.
+  const onAbort = () => void cancel("its signal aborted").catch(() => {})
+  signal?.addEventListener("abort", onAbort, { once: true })
+  const end = () => {
+    signal?.removeEventListener("abort", onAbort)
+    return close()
+  }
+  const result = started
+    .then((run) => run.result())
+    .then((ended) =>
+      signal?.aborted === true && ended.status === "cancelled" ? Promise.reject(signal.reason) : ended
+    )
+    .finally(end)
+  // The caller may read the failure later, or from the events.
+  result.catch(() => {})
+  return {
+    events: {
+      async *[Symbol.asyncIterator]() {
+        yield* (await started).events
+      }
+    },
+    result: () => result,
+    cancel
+  }
 }

@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-export { agentLoop, agentLoopContinue } from "./agentLoop.ts"
-export type { LoopHistory, LoopRun } from "./agentLoop.ts"
-export { createAgent } from "./createAgent.ts"
-export type { ApiKey, Options } from "./createAgent.ts"
+export { agentLoop, agentLoopContinue, createAgent } from "./createAgent.ts"
+export type { ApiKey, LoopHistory, LoopRun, Options } from "./createAgent.ts"
 export type {
   HookAliases,
   HookContext,
@@ -14,18 +12,19 @@ export type {
   HookFunctions,
   HookName,
   NamedHook,
-  PointOf
-} from "./HookFunctions.ts"
-export type {
+  PointOf,
   ApprovalResult,
   CompactionVerdict,
   HookReturns,
   LlmModification,
   ToolModification,
   ToolResultModification
-} from "./HookReturns.ts"
-export type { EventName, EventOf, Listener, ListenerContext } from "./Listeners.ts"
+} from "./HookFunctions.ts"
 export type {
+  EventName,
+  EventOf,
+  Listener,
+  ListenerContext,
   ContinueOptions,
   ListedHook,
   PromiseAgent,
