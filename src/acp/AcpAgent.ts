@@ -31,15 +31,13 @@ import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import { Runs, type Service as RunsService } from "../runs/Runs.ts"
 import { replay } from "./AcpUpdates.ts"
-import * as AcpRequests from "./internal/AcpRequests.ts"
+import * as AcpConversation from "./internal/AcpConversation.ts"
 import { Conversation, type Peer, type ToolScope } from "./internal/AcpConversation.ts"
-import * as PromptContent from "./internal/PromptContent.ts"
 import * as Prompting from "./internal/Prompting.ts"
-import * as AcpRefusal from "./internal/AcpRefusal.ts"
-import type { View } from "./internal/ToolView.ts"
+import type { View } from "./internal/UpdateState.ts"
 
 export type { ToolScope } from "./internal/AcpConversation.ts"
-export type { Accepts } from "./internal/PromptContent.ts"
+export type { Accepts } from "./internal/Prompting.ts"
 
 /**
  * Two streams of bytes: what the client sends, and what it gets.
@@ -140,7 +138,7 @@ export interface Options {
   /** The version of the agent. */
   readonly version: string
   /** The kinds of content that the model reads. Default: images, and no recordings. */
-  readonly accepts?: PromptContent.Accepts
+  readonly accepts?: Prompting.Accepts
   /** The transports of MCP servers that the agent has. Default: none. */
   readonly mcp?: { readonly http?: boolean; readonly sse?: boolean }
   /** Called before a session is made or opened, for agents that use its working directory. A failure with `message` refuses the request. */
@@ -179,7 +177,7 @@ class Server {
   private peer: Peer
 
   constructor(options: Options, runs: RunsService) {
-    const { scopeOf = AcpRequests.exactly, view } = options
+    const { scopeOf = AcpConversation.exactly, view } = options
     this.options = options
     this.peer = { runs, capabilities: {}, scopeOf, view }
   }
@@ -203,7 +201,7 @@ class Server {
 
   make({ cwd, mcpServers }: Acp.NewSessionRequest): Effect.Effect<Acp.NewSessionResponse, Acp.RequestError> {
     const sessionId = crypto.randomUUID()
-    const made = AcpRefusal.answering(sessionId)(this.peer.runs.sessions.create({ sessionId, cwd }))
+    const made = Prompting.answering(sessionId)(this.peer.runs.sessions.create({ sessionId, cwd }))
     return this.prepared({ sessionId, cwd, mcpServers }).pipe(
       Effect.andThen(made),
       Effect.map(() => {
@@ -215,7 +213,7 @@ class Server {
 
   private prepared(given: Given): Effect.Effect<void, Acp.RequestError> {
     const { prepare = () => Effect.void } = this.options
-    return Effect.mapError(prepare(given), ({ message }) => AcpRefusal.invalid(message))
+    return Effect.mapError(prepare(given), ({ message }) => Prompting.invalid(message))
   }
 
   /** Opens a session, without its conversation. */
@@ -225,7 +223,7 @@ class Server {
 
   private opened({ cwd, mcpServers = [], sessionId }: Acp.ResumeSessionRequest) {
     return Effect.gen({ self: this }, function* () {
-      const contents = yield* AcpRefusal.answering(sessionId)(this.peer.runs.sessions.get(sessionId))
+      const contents = yield* Prompting.answering(sessionId)(this.peer.runs.sessions.get(sessionId))
       yield* this.prepared({ sessionId, cwd, mcpServers })
       const known = this.conversations.get(sessionId)
       const conversation = known ?? new Conversation(sessionId, cwd, this.peer)
@@ -253,7 +251,7 @@ class Server {
       ...(typeof cursor === "string" ? { cursor } : {})
     }
     return Effect.map(
-      AcpRefusal.answering("")(this.peer.runs.sessions.list(page)),
+      Prompting.answering("")(this.peer.runs.sessions.list(page)),
       ({ items, nextCursor }): Acp.ListSessionsResponse => ({
         sessions: items.map(({ cwd, modified, sessionId, title }) => ({
           sessionId,
@@ -269,7 +267,7 @@ class Server {
   private of(sessionId: string): Effect.Effect<Conversation, Acp.RequestError> {
     const conversation = this.conversations.get(sessionId)
     return conversation === undefined
-      ? Effect.fail(AcpRefusal.unknownSession(sessionId))
+      ? Effect.fail(Prompting.unknownSession(sessionId))
       : Effect.succeed(conversation)
   }
 
@@ -283,7 +281,7 @@ class Server {
   remove({
     sessionId
   }: Acp.DeleteSessionRequest): Effect.Effect<Acp.DeleteSessionResponse, Acp.RequestError> {
-    const removed = AcpRefusal.answering(sessionId)(this.peer.runs.sessions.remove(sessionId))
+    const removed = Prompting.answering(sessionId)(this.peer.runs.sessions.remove(sessionId))
     return Effect.map(removed, () => {
       this.conversations.delete(sessionId)
       return {}
@@ -294,7 +292,7 @@ class Server {
   prompt({ prompt, sessionId }: Acp.PromptRequest, client: Acp.AgentContext, signal: AbortSignal) {
     return Effect.gen({ self: this }, function* () {
       const conversation = yield* this.of(sessionId)
-      const content = yield* PromptContent.read(prompt, this.options.accepts ?? {})
+      const content = yield* Prompting.contentOf(prompt, this.options.accepts ?? {})
       const aborted = Effect.andThen(untilAborted(signal), conversation.cancel)
       yield* Effect.forkScoped(aborted)
       return yield* Prompting.run(this.peer, client, conversation, content)

@@ -45,13 +45,12 @@ import type { SessionUpdate, StopReason, ToolCallUpdate } from "@agentclientprot
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import * as CallUpdates from "./internal/CallUpdates.ts"
-import { initial as start, type Options, type State } from "./internal/UpdateState.ts"
 import * as Steps from "./internal/UpdateStep.ts"
+import { initial as start, type Options, type State } from "./internal/UpdateState.ts"
 
 export type { Streamed } from "../ui/Streamed.ts"
 export type { OpenAnswer, OpenCall, Options, State } from "./internal/UpdateState.ts"
-export type { View } from "./internal/ToolView.ts"
+export type { View } from "./internal/UpdateState.ts"
 
 /**
  * An update of a session, the parameter `update` of `session/update`.
@@ -197,7 +196,7 @@ export const project =
 export const callOf: (
   state: State,
   request: Pick<OfTag<"ApprovalRequested">, "path" | "toolCallId" | "toolName" | "params">
-) => ToolCallUpdate = CallUpdates.requested
+) => ToolCallUpdate = Steps.requestedCall
 
 /**
  * Returns the reason with which a prompt ends; `undefined` for a run that failed, whose error answers the prompt.

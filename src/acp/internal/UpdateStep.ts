@@ -1,39 +1,30 @@
 /** One event of a run as updates of a session. */
-import type { SessionUpdate } from "@agentclientprotocol/sdk"
+import type { SessionUpdate, ToolCallStatus, ToolCallUpdate } from "@agentclientprotocol/sdk"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import * as Streamed from "../../ui/Streamed.ts"
 import * as Message from "../../Message.ts"
 import type * as ModelEvent from "../../ModelEvent.ts"
-import * as CallUpdates from "./CallUpdates.ts"
 import * as AcpContent from "./AcpContent.ts"
 import * as UpdateState from "./UpdateState.ts"
+import type { State, Step } from "./UpdateState.ts"
 
-type UpdateState = UpdateState.State
-type Step = UpdateState.Step
-
-export const step = (state: UpdateState, event: AgentEvent): Step => {
+export const step = (state: State, event: AgentEvent): Step => {
   switch (event._tag) {
     case "ToolExecutionStart":
-      return CallUpdates.started(state, UpdateState.keyOf(event), event)
+      return callStarted(state, UpdateState.keyOf(event), event)
     case "ToolInvoked":
-      return [
-        state,
-        [CallUpdates.progressed(state, event, { status: "in_progress", rawInput: event.params })]
-      ]
+      return [state, [callProgressed(state, event, { status: "in_progress", rawInput: event.params })]]
     case "ToolExecutionProgress":
-      return [
-        state,
-        [CallUpdates.progressed(state, event, CallUpdates.contentOf(state, event, event.partial))]
-      ]
+      return [state, [callProgressed(state, event, contentOf(state, event, event.partial))]]
     case "ToolExecutionEnd":
-      return CallUpdates.ended(state, event)
+      return callEnded(state, event)
     default:
       // The words of a run inside are no part of the conversation: its last answer is the result of its call.
       return event.path === undefined ? ofRun(state, event) : [state, []]
   }
 }
 
-const ofRun = (state: UpdateState, event: AgentEvent): Step => {
+const ofRun = (state: State, event: AgentEvent): Step => {
   switch (event._tag) {
     case "RunStart": {
       const prompts = event.continued ? [] : event.prompts.map(({ id }) => id)
@@ -58,7 +49,7 @@ const ofRun = (state: UpdateState, event: AgentEvent): Step => {
   }
 }
 
-const appended = (state: UpdateState, messageId: string, delta: ModelEvent.ModelEvent): Step => {
+const appended = (state: State, messageId: string, delta: ModelEvent.ModelEvent): Step => {
   const { answer } = state
   // The deltas before it are gone: the message comes whole.
   if (answer?.messageId !== messageId) return [state, []]
@@ -68,7 +59,7 @@ const appended = (state: UpdateState, messageId: string, delta: ModelEvent.Model
 }
 
 const said = (
-  state: UpdateState,
+  state: State,
   messageId: string,
   delta: ModelEvent.ModelEvent,
   { reply }: Streamed.Streamed
@@ -85,7 +76,7 @@ const said = (
     }
     case "HostedToolEnd": {
       const block = reply.content[delta.contentIndex]
-      return block?.type === "hostedTool" ? CallUpdates.hosted(state, block) : [state, []]
+      return block?.type === "hostedTool" ? hostedCall(state, block) : [state, []]
     }
     default:
       return [state, []]
@@ -99,7 +90,7 @@ const textChunk = (
 ): ReadonlyArray<SessionUpdate> =>
   text === "" ? [] : [AcpContent.chunk(kind, messageId, { type: "text", text })]
 
-const retracted = (state: UpdateState, messageId: string): Step => {
+const retracted = (state: State, messageId: string): Step => {
   const { answer } = state
   if (answer?.messageId !== messageId || answer.streamed.reply.content.length === 0)
     return [{ ...state, answer: undefined }, []]
@@ -113,7 +104,7 @@ const retracted = (state: UpdateState, messageId: string): Step => {
   ]
 }
 
-const messageEnded = (state: UpdateState, message: Message.Message): Step => {
+const messageEnded = (state: State, message: Message.Message): Step => {
   switch (message.role) {
     case "user":
       return state.prompts.has(message.id) ? [state, []] : [state, userChunks(message)]
@@ -131,15 +122,15 @@ const userChunks = ({ backgroundEnds, content, id }: Message.User): ReadonlyArra
     .map((block) => AcpContent.chunk("user_message_chunk", id, block))
 
 /** The part of a message that the client does not have, or the whole message under another id if it contradicts what the client has. */
-const answered = (state: UpdateState, message: Message.Assistant): Step => {
+const answered = (state: State, message: Message.Assistant): Step => {
   const streamed = state.answer?.messageId === message.id ? state.answer.streamed : Streamed.nothing
   const rest = Streamed.rest(streamed, message)
-  const start: UpdateState =
+  const start: State =
     rest === undefined
       ? UpdateState.withVoid(state, message.id)
       : { ...state, answer: { messageId: message.id, streamed } }
   const deltas = rest ?? Streamed.rest(Streamed.nothing, message) ?? []
-  const begun: UpdateState =
+  const begun: State =
     rest === undefined ? { ...start, answer: { messageId: message.id, streamed: Streamed.nothing } } : start
   const [after, updates] = deltas.reduce<Step>(
     ([state, updates], delta) => {
@@ -151,7 +142,7 @@ const answered = (state: UpdateState, message: Message.Assistant): Step => {
   return [{ ...after, answer: undefined }, updates]
 }
 
-const compaction = (state: UpdateState, event: OfTag<"Compaction">): Step => {
+const compaction = (state: State, event: OfTag<"Compaction">): Step => {
   const { error, runId, seq, status } = event
   if (state.options.compaction !== true) return [state, []]
   const compactionId = state.compactionId ?? `${runId}:${seq}`
@@ -165,7 +156,7 @@ const compaction = (state: UpdateState, event: OfTag<"Compaction">): Step => {
   return [{ ...state, compactionId: status === "start" ? compactionId : undefined }, [update]]
 }
 
-const notice = (state: UpdateState, event: AgentEvent): ReadonlyArray<SessionUpdate> => {
+const notice = (state: State, event: AgentEvent): ReadonlyArray<SessionUpdate> => {
   switch (event._tag) {
     case "ModelCallRetry":
     case "RunRetry": {
@@ -182,7 +173,7 @@ const notice = (state: UpdateState, event: AgentEvent): ReadonlyArray<SessionUpd
 }
 
 const noticeOf = (
-  { options }: UpdateState,
+  { options }: State,
   severity: "info" | "warning",
   title: string,
   description?: string
@@ -192,7 +183,7 @@ const noticeOf = (
     : []
 
 /** The updates of a message of a conversation that the client has not seen. */
-export const replayed = (before: UpdateState, message: Message.Message): Step => {
+export const replayed = (before: State, message: Message.Message): Step => {
   switch (message.role) {
     case "user":
       return [before, userChunks(message)]
@@ -200,15 +191,130 @@ export const replayed = (before: UpdateState, message: Message.Message): Step =>
       const [state, updates] = answered(before, message)
       return Message.toolCalls(message).reduce<Step>(
         ([state, updates], { id, name, params = {} }) => {
-          const [next, more] = CallUpdates.started(state, id, { toolName: name, params })
+          const [next, more] = callStarted(state, id, { toolName: name, params })
           return [next, [...updates, ...more]]
         },
         [state, updates]
       )
     }
     case "toolResult":
-      return CallUpdates.replayed(before, message)
+      return replayedResult(before, message)
     default:
       return [before, []]
+  }
+}
+
+// ───────────────────────── Tool calls
+
+const viewIn = ({ options }: State, toolName: string, params: unknown): UpdateState.View =>
+  (options.view ?? UpdateState.viewOf)(toolName, params, options.cwd)
+
+interface Started {
+  readonly toolName: string
+  readonly params: unknown
+  readonly label?: string
+}
+
+const callStarted = (before: State, key: string, { label, params, toolName }: Started): Step => {
+  const { content = [], kind, locations = [], title } = viewIn(before, toolName, params)
+  // The run that resumes another one starts its open calls again.
+  const known = before.calls.get(key)
+  const [state, { id }] = known === undefined ? UpdateState.opened(before, key, content) : [before, known]
+  const call = {
+    toolCallId: id,
+    // A label is equal for all calls of a tool.
+    title: title === toolName ? (label ?? title) : title,
+    name: toolName,
+    kind,
+    status: "pending" as const,
+    rawInput: params,
+    ...(content.length === 0 ? {} : { content: [...content] }),
+    ...(locations.length === 0 ? {} : { locations: [...locations] })
+  }
+  return [
+    state,
+    [
+      known === undefined
+        ? { sessionUpdate: "tool_call", ...call }
+        : { sessionUpdate: "tool_call_update", ...call }
+    ]
+  ]
+}
+
+type OfCall = OfTag<"ToolInvoked" | "ToolExecutionProgress" | "ToolExecutionEnd">
+
+const callProgressed = (
+  state: State,
+  event: OfCall,
+  update: Omit<ToolCallUpdate, "toolCallId">
+): SessionUpdate => ({
+  sessionUpdate: "tool_call_update",
+  toolCallId: UpdateState.callIdOf(state, event),
+  ...update
+})
+
+const contentOf = (
+  state: State,
+  event: OfCall,
+  { content, details }: Pick<Message.ToolResult, "content" | "details">
+) => ({
+  content: [...(state.calls.get(UpdateState.keyOf(event))?.changes ?? []), ...AcpContent.ofResult(content)],
+  ...(details === undefined ? {} : { rawOutput: details })
+})
+
+const callEnded = (state: State, event: OfTag<"ToolExecutionEnd">): Step => {
+  const status: ToolCallStatus = event.isError ? "failed" : "completed"
+  const { outcome, result } = event
+  const update = {
+    status,
+    ...contentOf(state, event, result),
+    _meta: { "effect-agent": { outcome } }
+  }
+  return [UpdateState.closed(state, UpdateState.keyOf(event)), [callProgressed(state, event, update)]]
+}
+
+/** A call of a tool that the vendor ran. */
+const hostedCall = (before: State, block: Message.HostedTool): Step => {
+  const { id, isError = false, name, params, result } = block
+  const [state, shown] = callStarted(before, id, { toolName: name, params: params ?? {} })
+  if (result === undefined) return [state, shown]
+  const update: SessionUpdate = {
+    sessionUpdate: "tool_call_update",
+    toolCallId: state.calls.get(id)?.id ?? id,
+    status: isError ? "failed" : "completed",
+    rawOutput: result
+  }
+  return [UpdateState.closed(state, id), [...shown, update]]
+}
+
+/** The result of a call in a conversation from before. */
+const replayedResult = (before: State, message: Message.ToolResult): Step => {
+  const { content, details, isError, outcome, toolCallId } = message
+  const call = before.calls.get(toolCallId)
+  const update: SessionUpdate = {
+    sessionUpdate: "tool_call_update",
+    toolCallId: call?.id ?? toolCallId,
+    status: isError ? "failed" : "completed",
+    content: [...(call?.changes ?? []), ...AcpContent.ofResult(content)],
+    ...(details === undefined ? {} : { rawOutput: details }),
+    _meta: { "effect-agent": { outcome } }
+  }
+  return [UpdateState.closed(before, toolCallId), [update]]
+}
+
+/** The call of a request, as the client sees it. */
+export const requestedCall = (
+  state: State,
+  request: Pick<OfTag<"ApprovalRequested">, "path" | "toolCallId" | "toolName" | "params">
+): ToolCallUpdate => {
+  const { content = [], kind, locations = [], title } = viewIn(state, request.toolName, request.params)
+  return {
+    toolCallId: UpdateState.callIdOf(state, request),
+    title,
+    kind,
+    status: "pending",
+    rawInput: request.params,
+    ...(content.length === 0 ? {} : { content: [...content] }),
+    ...(locations.length === 0 ? {} : { locations: [...locations] })
   }
 }
