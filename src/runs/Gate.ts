@@ -4,8 +4,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import type { AgentEvent } from "../AgentEvent.ts"
-import { Standstill } from "./internal/RunState.ts"
 
 /** The places of the runs that work at a time. */
 export interface Places {
@@ -13,8 +11,8 @@ export interface Places {
   readonly reserve: (runId: string) => boolean
   /** Gives the place of a run to the next one. */
   readonly leave: (runId: string) => void
-  /** A listener for an agent, whose runs wait for it: they have a place while they work. */
-  readonly attend: () => (event: AgentEvent) => Effect.Effect<void>
+  /** Waits for a place, unless the run has one. */
+  readonly enter: (runId: string) => Effect.Effect<void>
 }
 
 interface Waiter {
@@ -55,9 +53,8 @@ export class Gate implements Places {
     }
   }
 
-  /** Waits for a place, unless the run has one. */
-  private enter(runId: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  readonly enter = (runId: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
       if (this.reserve(runId)) return Effect.void
       const waiter = this.queue.get(runId) ?? { latch: Latch.makeUnsafe(), users: 0 }
       this.queue.set(runId, waiter)
@@ -68,7 +65,6 @@ export class Gate implements Places {
       })
       return Effect.onInterrupt(waiter.latch.await, () => left)
     })
-  }
 
   /** Runs an effect that drives a run, once the run has a place. */
   readonly pass = <A, E, R>(runId: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -76,20 +72,4 @@ export class Gate implements Places {
       Effect.andThen(this.enter(runId), effect),
       Effect.sync(() => this.leave(runId))
     )
-
-  readonly attend = (): ((event: AgentEvent) => Effect.Effect<void>) => {
-    const standstill = new Standstill()
-    let runId = ""
-    return (event) => {
-      if (event._tag === "MessageDelta" || event._tag === "PartialValue") return Effect.void
-      standstill.add(event)
-      if (event.path === undefined) runId = event.runId
-      // The beginning of a run is shown while the run waits: it works from its next event on.
-      if (event.path === undefined && event._tag === "RunStart") return Effect.void
-      const isOver = event.path === undefined && event._tag === "RunEnd"
-      if (!isOver && !standstill.isWaiting) return this.enter(runId)
-      this.leave(runId)
-      return Effect.void
-    }
-  }
 }

@@ -78,6 +78,8 @@ describe("a watcher of a run of a cluster", () => {
         watching(() => Stream.die("a bug")),
         Logger.layer([logger])
       )
+      yield* Effect.yieldNow
+      assert.strictEqual(yield* looks, 1)
       yield* TestClock.adjust("50 millis")
       assert.strictEqual(yield* looks, 1)
       assert.lengthOf(messages, 2)

@@ -1,19 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import type { AgentEvent } from "effect-agent"
 import { Gate } from "../../src/runs/Gate.ts"
-
-const base = (runId: string) => ({ runId, seq: 1, timestamp: 0 })
-const started = (runId: string): AgentEvent.AgentEvent => ({
-  ...base(runId),
-  _tag: "RunStart",
-  v: 2,
-  prompts: [],
-  model: "any",
-  continued: false
-})
-const paused = (runId: string): AgentEvent.AgentEvent => ({ ...base(runId), _tag: "RunPaused" })
-const resumed = (runId: string): AgentEvent.AgentEvent => ({ ...base(runId), _tag: "RunResumed" })
 
 const yields = Effect.repeat(Effect.yieldNow, { times: 20 })
 
@@ -56,11 +43,9 @@ describe("Gate", () => {
       let done = 0
       const run = (runId: string) =>
         Effect.gen(function* () {
-          const listen = gate.attend()
-          yield* listen(started(runId))
-          yield* listen(paused(runId))
+          gate.leave(runId)
           yield* Deferred.await(isAnswered)
-          yield* listen(resumed(runId))
+          yield* gate.enter(runId)
           working++
           most = Math.max(most, working)
           yield* yields
@@ -81,9 +66,7 @@ describe("Gate", () => {
     Effect.gen(function* () {
       const gate = new Gate(2)
       assert.isTrue(gate.reserve("a"))
-      const listen = gate.attend()
-      yield* listen(started("a"))
-      yield* listen({ ...base("a"), _tag: "TurnStart", turn: 1 })
+      yield* gate.enter("a")
       const first = yield* Effect.forkChild(gate.pass("a", Effect.never), { startImmediately: true })
       assert.isFalse(gate.isFull)
       assert.isTrue(gate.reserve("b"))

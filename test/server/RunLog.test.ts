@@ -238,6 +238,20 @@ describe("RunLog", () => {
     })
   )
 
+  it.effect("gives the last events to a paced watcher when the log is closed, without the rest of the pause", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      yield* log.append([turn()])
+      const pages = log.watch(0, new Pace({ flush: "1 hour", heartbeat: "2 hours" }))
+      const watcher = yield* Effect.forkChild(Stream.runCollect(pages), { startImmediately: true })
+      yield* TestClock.adjust("30 minutes")
+      yield* log.append([over()])
+      log.close()
+      const tags = (yield* Fiber.join(watcher)).flat().map(({ tag }) => tag)
+      assert.deepStrictEqual(tags, ["TurnStart", "RunEnd"])
+    })
+  )
+
   it.effect("joins the events of a short while into one page of a watcher", () =>
     Effect.gen(function* () {
       const { log } = memory()

@@ -30,7 +30,7 @@ export const stores = Effect.gen(function* () {
 export const placesOf = (isFull: () => boolean): Places => ({
   reserve: () => !isFull(),
   leave: () => {},
-  attend: () => () => Effect.void
+  enter: () => Effect.void
 })
 
 /** A server in this process. Its watchers do not wait for more. */

@@ -78,6 +78,7 @@ export const live = <E>(
     const paused = Effect.gen(function* () {
       pause ??= yield* pace
       yield* Effect.ignore(pause(undefined))
+      return undefined
     })
     /** The stored pages of a run that is over; `undefined` for one that goes on, and while the store is away. */
     const rest = stores.logs.find(run.runId).pipe(
@@ -87,9 +88,10 @@ export const live = <E>(
       }),
       Effect.orElseSucceed(() => undefined)
     )
+    const found = Effect.flatMap(rest, (over) => (over === undefined ? paused : Effect.succeed(over)))
     // The stream of a worker ends when the run is over or has shown its end, and when the worker ends or leaves the session.
     return Stream.paginate(true, (isFirst: boolean) =>
-      Effect.map(isFirst ? Effect.undefined : isOver ? nothing : Effect.andThen(paused, rest), (over) => [
+      Effect.map(isFirst ? Effect.undefined : isOver ? nothing : found, (over) => [
         [over ?? fromWorker],
         over === undefined ? Option.some(false) : Option.none<boolean>()
       ])

@@ -283,9 +283,6 @@ export class Conversation {
         Scope.provide(Effect.provideService(this.host.agents.make(given), Served, true), ofAgent),
         refused
       )
-      const { places } = this.host
-      if (places !== undefined)
-        yield* Scope.provide(agent.subscribe(places.attend(), { name: "places", timeout: Infinity }), ofAgent)
       this.opened = { session, agent, ofAgent, scope, closed: this.opened?.closed ?? Deferred.makeUnsafe() }
       return this.opened
     })
@@ -334,6 +331,7 @@ export class Conversation {
   private follow(run: LiveRun, events: Stream.Stream<AgentEvent, unknown>) {
     this.current = run
     this.count++
+    run.onWaiting = this.leavingPlace(run)
     const onRefused = (error: RunLogError) => this.refused(run, error)
     const task = Effect.onExit(run.follow(events, this.host.onId, onRefused), (exit) =>
       Effect.andThen(run.finish(Ending.ofExit(exit)), this.ended(run))
@@ -342,6 +340,28 @@ export class Conversation {
     const names = { runId: run.runId }
     const forked = Effect.andThen(this.forked(traced, names), this.forked(this.resting(run), names))
     return Effect.andThen(forked, run.begun.await)
+  }
+
+  /**
+   * Gives the place of a run that waits for a person to another one. From then on the run waits for a place before it works: until its
+   * first wait, no subscriber slows its deltas down.
+   */
+  private leavingPlace(run: LiveRun): Effect.Effect<void> {
+    const { places } = this.host
+    if (places === undefined) return Effect.void
+    const { state } = run.log
+    const listen = ({ _tag }: AgentEvent) => {
+      if (_tag === "MessageDelta" || _tag === "PartialValue") return Effect.void
+      const isAtWork = !state.isWaiting && !state.isOver
+      return isAtWork ? places.enter(run.runId) : Effect.sync(() => places.leave(run.runId))
+    }
+    let isHeard = false
+    return Effect.suspend(() => {
+      places.leave(run.runId)
+      if (isHeard || this.agent === undefined) return Effect.void
+      isHeard = true
+      return run.during(this.agent.subscribe(listen, { name: "places", timeout: Infinity }))
+    })
   }
 
   /** Lets go of a run that has waited for a person for a while, and of its session: the answer takes both up again. */

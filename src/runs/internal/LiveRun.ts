@@ -20,6 +20,7 @@ import type { LogEntry } from "../LogEntry.ts"
 import type { Record, SessionError } from "../../Session.ts"
 import type { Logged } from "../../sessions/SessionStore.ts"
 import * as LogLine from "./LogLine.ts"
+import type { Message } from "../../Message.ts"
 import { Packer } from "./Packing.ts"
 import type { Pace } from "../Pace.ts"
 import * as Request from "./Request.ts"
@@ -54,10 +55,15 @@ const heldTags: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
   "QueueUpdate"
 ])
 
-/** Whether an event may be held. A run begins with its prompts; a result is stored with the end of its call. */
+const hasEndBehind: ReadonlySet<Message["role"]> = new Set<Message["role"]>(["assistant", "toolResult"])
+
+/**
+ * Whether an event may be held. A run begins with its prompts; a result is stored with the end of its call, and an answer with its first
+ * call, or with the end of the run.
+ */
 const isHeld = (event: AgentEvent): boolean => {
   if (event._tag === "RunStart") return event.prompts.length > 0
-  if (event._tag === "MessageEnd") return event.message.role === "toolResult"
+  if (event._tag === "MessageEnd") return hasEndBehind.has(event.message.role)
   return heldTags.has(event._tag)
 }
 
@@ -101,6 +107,8 @@ export class LiveRun implements RunKey {
   private onRefused: (error: RunLogError) => Effect.Effect<void> = () => Effect.void
   /** Joins the events of a run that continues to the log that it has. */
   splice: ((event: AgentEvent) => ReadonlyArray<AgentEvent>) | undefined
+  /** Run when events are stored while the run waits for a person, or is paused. */
+  onWaiting: Effect.Effect<void> = Effect.void
   /** Opened when the run may have come to wait for a person. */
   readonly still = Latch.makeUnsafe(false)
   /** Whether this process has let go of the run while it waits for a person. */
@@ -316,7 +324,12 @@ export class LiveRun implements RunKey {
     if (groups.length === 0) return Effect.void
     this.isStoring = true
     const entries = groups.flatMap(({ entries }) => entries)
-    const stored = Effect.andThen(this.log.kept(entries, this.stored(groups)), this.progressed(entries))
+    const stored = this.log
+      .kept(entries, this.stored(groups))
+      .pipe(
+        Effect.andThen(this.progressed(entries)),
+        Effect.andThen(Effect.suspend(() => (this.log.state.isWaiting ? this.onWaiting : Effect.void)))
+      )
     const refused = Effect.catch(stored, (error) =>
       error._tag === "SessionError"
         ? error
@@ -438,6 +451,11 @@ export class LiveRun implements RunKey {
       Deferred.await(this.done)
     )
   )
+
+  /** Acquires what this process has while it has the run. */
+  during<A, E, R>(effect: Effect.Effect<A, E, R>) {
+    return Scope.provide(effect, this.scope)
+  }
 
   /** Cancels the run by an effect. */
   cancelledBy(cancel: Effect.Effect<void>): Effect.Effect<void> {

@@ -43,6 +43,8 @@ export class RunLog {
   /** The last position that the store knows of. */
   private known: number
   private closed = false
+  /** Opened when no event follows: watchers read the rest at once. */
+  private readonly ending = Latch.makeUnsafe(false)
   /** Opened by the next append. */
   private changed = Latch.makeUnsafe()
   private isAwaited = false
@@ -154,6 +156,7 @@ export class RunLog {
   /** Ends the watchers that have read all. */
   close(): void {
     this.closed = true
+    this.ending.openUnsafe()
     this.wake()
   }
 
@@ -223,7 +226,8 @@ export class RunLog {
     const next = (from: number, due: number): Effect.Effect<ReadonlyArray<Entry> | undefined> =>
       Effect.clockWith((clock) => {
         const early = due - clock.currentTimeMillisUnsafe()
-        if (early > 0 && !this.closed) return Effect.andThen(Effect.sleep(early), next(from, 0))
+        if (early > 0 && !this.closed)
+          return Effect.andThen(Effect.timeoutOption(this.ending.await, early), next(from, 0))
         // Of the same moment as the page: an append in between opens it.
         const { changed } = this
         const page = this.pageAfter(from, isPartial)
