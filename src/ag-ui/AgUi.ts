@@ -50,11 +50,17 @@ import * as Asking from "../ui/Asking.ts"
 import * as Translation from "../ui/Translation.ts"
 import * as Message from "../Message.ts"
 import * as AgUiAnswer from "./internal/AgUiAnswer.ts"
-import type { AgUiMessage, Event } from "./internal/AgUiEvent.ts"
-import { initial as start, type Input, type State, snapshotOf } from "./internal/AgUiState.ts"
+import {
+  initial as start,
+  type Input,
+  type State,
+  snapshotOf,
+  type AgUiMessage,
+  type Event
+} from "./internal/AgUiState.ts"
 import { step as next } from "./internal/AgUiStep.ts"
 
-export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome, Tag } from "./internal/AgUiEvent.ts"
+export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome, Tag } from "./internal/AgUiState.ts"
 export type { Asking, OpenRun } from "../ui/Asking.ts"
 export type { Streamed } from "../ui/Streamed.ts"
 export type { Input, Producer, State } from "./internal/AgUiState.ts"

@@ -51,13 +51,19 @@ import type { Any, Tool } from "../Tool.ts"
 import * as Asking from "../ui/Asking.ts"
 import * as Translation from "../ui/Translation.ts"
 import * as Request from "./internal/ChatRequest.ts"
-import type { Chunk, Metadata } from "./internal/UiChunk.ts"
-import { initial as start, type Options, partId, type State } from "./internal/ChatState.ts"
+import {
+  initial as start,
+  type Options,
+  partId,
+  type State,
+  type Chunk,
+  type Metadata
+} from "./internal/ChatState.ts"
 import { step as next } from "./internal/ChatStep.ts"
 import * as UiMessages from "./internal/UiMessages.ts"
 
 export type { Answers } from "./internal/ChatRequest.ts"
-export type { Chunk, FinishReason, Metadata, UserPart } from "./internal/UiChunk.ts"
+export type { Chunk, FinishReason, Metadata, UserPart } from "./internal/ChatState.ts"
 export type { Asking, OpenRun } from "../ui/Asking.ts"
 export type { Streamed } from "../ui/Streamed.ts"
 export type { Options, PartApproval, State } from "./internal/ChatState.ts"

@@ -22,12 +22,11 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { Provider, type ModelRequest } from "../Provider.ts"
 import { ProviderError, type Reason, StreamTruncated } from "../ProviderError.ts"
-import * as VendorKeys from "../http/VendorKeys.ts"
-import * as Adjusted from "./internal/Adjusted.ts"
-import { Answer, type Part } from "./internal/AiSdkAnswer.ts"
+import * as VendorText from "../http/VendorText.ts"
 import * as CallOptions from "./internal/CallOptions.ts"
 import type { ProviderTool as VendorTool } from "./internal/CallOptions.ts"
-import * as AiSdkFailure from "./internal/AiSdkFailure.ts"
+import * as AiSdkAnswer from "./internal/AiSdkAnswer.ts"
+import { Answer, type Part } from "./internal/AiSdkAnswer.ts"
 import * as PromptMessages from "./internal/PromptMessages.ts"
 
 /**
@@ -190,8 +189,8 @@ const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<ModelEve
       const { headers, parts } = yield* open(speaker, model, request, prompt.success)
       const { options } = request
       const answer = new Answer(
-        { provider: speaker.id, model: model.modelId, options, headers: VendorKeys.shown(headers) },
-        [...Adjusted.lost(options, model.specificationVersion), ...Adjusted.lostOfParts(request)]
+        { provider: speaker.id, model: model.modelId, options, headers: VendorText.shown(headers) },
+        [...CallOptions.lost(options, model.specificationVersion), ...CallOptions.lostOfParts(request)]
       )
       return Stream.fromPull(Effect.succeed(pullOf(answer, parts)))
     })
@@ -220,7 +219,7 @@ type Failed = Reason | Thrown
 
 const reasonOf = (failure: Failed, model: string): Effect.Effect<Reason> =>
   failure instanceof Thrown
-    ? Effect.map(Clock.currentTimeMillis, (now) => AiSdkFailure.reasonOf(failure.error, model, now))
+    ? Effect.map(Clock.currentTimeMillis, (now) => AiSdkAnswer.reasonOf(failure.error, model, now))
     : Effect.succeed(failure)
 
 const modelOf = ({ model }: Speaker, id: string): Effect.Effect<AnyModel, Thrown> =>

@@ -14,7 +14,7 @@ import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
 import type { ParamsReader } from "../internal/params.ts"
 import * as ToolParams from "../internal/params.ts"
-import * as FilePart from "./internal/FilePart.ts"
+import * as AiParts from "./internal/AiParts.ts"
 import * as ToolNames from "./internal/ToolNames.ts"
 
 type AnyTools = Record<string, AiTool.Any>
@@ -258,7 +258,7 @@ const outputOf = ({ encodedResult, isFailure, modelOutput, result }: HandlerResu
   const details = detailsOf(encodedResult)
   return modelOutput === undefined
     ? { ...details, ...Tool.render(encodedResult) }
-    : Tool.output(modelOutput.map(FilePart.ofOutput), details)
+    : Tool.output(modelOutput.map(AiParts.blockOfOutput), details)
 }
 
 const failureOutput = <T extends AiTool.Any>(

@@ -38,7 +38,7 @@ import * as Usage from "../Usage.ts"
 import * as PartMetadata from "../reply/PartMetadata.ts"
 import { PartReply } from "../reply/PartReply.ts"
 import * as AiReason from "./internal/AiReason.ts"
-import * as AiMetadata from "./internal/AiMetadata.ts"
+import * as AiParts from "./internal/AiParts.ts"
 import * as PromptMessages from "./internal/PromptMessages.ts"
 
 /**
@@ -336,7 +336,7 @@ class Answer {
         return this.call(part, reply)
       case "tool-result": {
         const { encodedResult, id, isFailure, metadata, name, preliminary, providerExecuted } = part
-        const run = { result: AiMetadata.toJson(encodedResult), ...(isFailure ? { isError: true } : {}) }
+        const run = { result: AiParts.toJson(encodedResult), ...(isFailure ? { isError: true } : {}) }
         if (providerExecuted && !preliminary) reply.addHosted(id, name, run, metadata)
         return
       }
@@ -352,7 +352,7 @@ class Answer {
   }
 
   private call({ id, metadata, name, params, providerExecuted }: Of<"tool-call">, reply: PartReply): void {
-    if (providerExecuted) return reply.addHosted(id, name, { params: AiMetadata.toJson(params) }, metadata)
+    if (providerExecuted) return reply.addHosted(id, name, { params: AiParts.toJson(params) }, metadata)
     const whole = JSON.stringify(params) ?? "{}"
     // The text of the model stays where it has these params: a vendor may have repaired it, or made params of another text.
     reply.endCall(id, name, metadata, (text) =>

@@ -17,8 +17,7 @@ import * as ModelEvent from "../ModelEvent.ts"
 import { Provider } from "../Provider.ts"
 import { ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { ModelOptions } from "../RunOptions.ts"
-import * as PromptReading from "./internal/PromptReading.ts"
-import * as ResponseParts from "./internal/ResponseParts.ts"
+import * as LanguageModelCall from "./internal/LanguageModelCall.ts"
 import * as ToolNames from "./internal/ToolNames.ts"
 
 /**
@@ -94,7 +93,7 @@ export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel
 export const make = (options: Options): Effect.Effect<LanguageModel.LanguageModel, never, Provider> =>
   Effect.gen(function* () {
     const provider = yield* Provider
-    const read = PromptReading.reader({
+    const read = LanguageModelCall.reader({
       provider: provider.id,
       model: options.model,
       options: options.options ?? {}
@@ -126,7 +125,7 @@ const refuse = (
   call: LanguageModel.ProviderOptions,
   method: string
 ): Effect.Effect<void, AiError.AiError> => {
-  const reason = PromptReading.unsupported(call)
+  const reason = LanguageModelCall.unsupported(call)
   return reason === undefined
     ? Effect.void
     : Effect.fail(AiError.make({ module: "ProviderLanguageModel", method, reason }))
@@ -139,7 +138,7 @@ const toParts = (
 ): Stream.Stream<Response.StreamPartEncoded, ProviderError> =>
   Stream.transformPull(answer, (pull) =>
     Effect.sync(() => {
-      const writer = new ResponseParts.Writer()
+      const writer = new LanguageModelCall.Writer()
       const next: Pull.Pull<
         Arr.NonEmptyReadonlyArray<Response.StreamPartEncoded>,
         ProviderError
@@ -163,7 +162,7 @@ const whole = (
   truncated: ProviderError
 ): Effect.Effect<Array<Response.PartEncoded>, ProviderError> =>
   Stream.runFold(answer, () => ModelEvent.emptyReply, ModelEvent.append).pipe(
-    Effect.map(ResponseParts.ofReply),
+    Effect.map(LanguageModelCall.ofReply),
     Effect.filterOrFail(Predicate.isNotUndefined, () => truncated)
   )
 

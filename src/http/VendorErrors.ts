@@ -5,7 +5,7 @@
  * Vendors: SDK is the list of codes in openai 7.57, @anthropic-ai/sdk 1.14, @google/genai 3.3 and client-bedrock-runtime 3.1164.
  */
 import type { RefusedPart } from "../ProviderError.ts"
-import * as Wording from "./Wording.ts"
+import * as VendorText from "./VendorText.ts"
 
 // ───────────────────────── Codes
 
@@ -248,7 +248,7 @@ export interface Overflow {
  * conversation that fills at most half of the window. There a shorter conversation is no help.
  */
 export const overflowIn = (words: string): Overflow | undefined => {
-  const message = Wording.start(words)
+  const message = VendorText.start(words)
   const match = overflows.map((wording) => wording.exec(message)).find((found) => found !== null)
   if (match === undefined) return undefined
   const limit = count(match.groups?.["limit"])

@@ -4,16 +4,16 @@
  * The status decides unless a code or the message is more exact: vendors answer 400 to a context overflow, 429 for an empty account,
  * and 200 to anything. `VendorErrors` knows what codes and words mean.
  */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Json from "../internal/json.ts"
+import { type JsonObject, array, isObject, object, text } from "../internal/json.ts"
 import * as Reasons from "../ProviderError.ts"
 import type { Reason } from "../ProviderError.ts"
-import * as RetryAfter from "./RetryAfter.ts"
 import * as Errors from "./VendorErrors.ts"
-import * as Wording from "./Wording.ts"
+import * as VendorText from "./VendorText.ts"
 
 /** A response that is not an answer, without secrets. `body` is its start. */
-export interface Refusal {
+interface Refusal {
   readonly status: number
   /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -35,12 +35,12 @@ export const ofResponse = (refusal: Refusal): Reason => {
   const unread = json === undefined && body !== "" ? [words, body].filter(isText).join(": ") : (words ?? body)
   const report = readReport(json, unread, nameOf(headers["x-amzn-errortype"]))
   const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? report.requestId
-  const message = Wording.cut(report.message === "" ? `HTTP ${status}` : report.message, maxDetail)
-  return classify(report, status, model, RetryAfter.read(headers, report.error, report.message, now), {
+  const message = VendorText.cut(report.message === "" ? `HTTP ${status}` : report.message, maxDetail)
+  return classify(report, status, model, retryAfter(headers, report.error, report.message, now), {
     detail: advice === undefined ? message : `${message} (model ${model}). ${advice}`,
     status,
     ...(requestId === undefined ? {} : { requestId }),
-    ...(body === "" ? {} : { body: Wording.excerpt(body) }),
+    ...(body === "" ? {} : { body: VendorText.excerpt(body) }),
     ...(headers["x-should-retry"] === "false" ? { shouldRetry: false } : {})
   })
 }
@@ -62,9 +62,9 @@ export const ofWords = (words: string): Reason => {
   const json = jsonIn(words) ?? jsonIn(words.slice(words.indexOf("{")))
   const report = readReport(json, words)
   const [, digits] = /^(?:\S+: )?(?:error |http |status (?:code )?)*([45]\d\d)\b/i.exec(words) ?? []
-  const facts = { detail: Wording.cut(words, maxDetail) }
+  const facts = { detail: VendorText.cut(words, maxDetail) }
   const status = digits === undefined ? report.status : Number(digits)
-  const wait = RetryAfter.read({}, report.error, report.message)
+  const wait = retryAfter({}, report.error, report.message)
   return classify(report, status, "", wait, facts, meaning)
 }
 
@@ -75,7 +75,7 @@ export const ofWords = (words: string): Reason => {
 export const inText = (text: string, model: string): Reason | undefined => {
   const json = jsonIn(text)
   if (json !== undefined) return inBand(json, text, model)
-  const words = /[{[]/.test(text) ? "" : Wording.start(text)
+  const words = /[{[]/.test(text) ? "" : VendorText.start(text)
   const isKnown = Errors.overflowIn(words) ?? Errors.meaningOfWords(words)
   return isKnown === undefined ? undefined : ofEvent(undefined, text, model)
 }
@@ -134,8 +134,8 @@ const readReport = (json: Json.Json | undefined, raw: string, name?: string): Re
   ]
   const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"], root?.["status"]]
   return {
-    message: Wording.start(
-      messageOf(root, inner) ?? (typeof json === "string" ? json : Wording.cut(raw.trim(), 300))
+    message: VendorText.start(
+      messageOf(root, inner) ?? (typeof json === "string" ? json : VendorText.cut(raw.trim(), 300))
     ),
     codes: [...codes.map(codeOf).filter((code) => code !== ""), ...(upstream?.codes ?? [])],
     status: coded.map(statusOf).find((code) => code !== undefined) ?? upstream?.status,
@@ -171,12 +171,14 @@ const detailsOf = (error: Json.JsonObject | undefined): ReadonlyArray<Json.JsonO
 const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefined): string | undefined => {
   const error = Json.object(inner)
   // In quotes, because it is a message of another program without further members.
-  if (typeof inner === "string" && inner !== "") return JSON.stringify(Wording.start(inner))
+  if (typeof inner === "string" && inner !== "") return JSON.stringify(VendorText.start(inner))
   const message = [error, root].flatMap((place) => messages.map((member) => Json.text(place?.[member])))
   const found = message.find((text) => text !== undefined) ?? listOf(root?.["detail"])
   // OpenRouter's own message is only "Provider returned error".
   const upstream = rawOf(error)
-  return upstream === undefined ? found : `${Wording.start(found ?? "Provider returned error")}: ${upstream}`
+  return upstream === undefined
+    ? found
+    : `${VendorText.start(found ?? "Provider returned error")}: ${upstream}`
 }
 
 /** The answer of OpenRouter's provider. */
@@ -214,11 +216,11 @@ const isFailed = (event: Json.JsonObject): boolean => {
 
 const ofEvent = (event: Json.Json | undefined, data: string, model: string): Reason => {
   const report = readReport(event, data)
-  return classify(report, report.status, model, RetryAfter.read({}, report.error, report.message), {
-    detail: Wording.cut(report.message, maxDetail),
+  return classify(report, report.status, model, retryAfter({}, report.error, report.message), {
+    detail: VendorText.cut(report.message, maxDetail),
     ...(report.status === undefined ? {} : { status: report.status }),
     ...(report.requestId === undefined ? {} : { requestId: report.requestId }),
-    body: Wording.excerpt(data)
+    body: VendorText.excerpt(data)
   })
 }
 
@@ -244,7 +246,7 @@ const classify = (
   const { codes, error, message } = report
   // OpenAI: the place of the part in the request.
   const place = Json.text(error?.["param"])
-  const named = place === undefined ? message : `${Wording.start(place)}: ${message}`
+  const named = place === undefined ? message : `${VendorText.start(place)}: ${message}`
   const refused = countsBytes(report) ? "image" : Errors.refusedPart(codes, named)
   const refusing = refused === undefined ? facts : { ...facts, refused }
   const waiting = wait === undefined ? facts : { ...facts, retryAfter: wait }
@@ -323,3 +325,155 @@ const isDaily = ({ error }: Report): boolean =>
 
 const naming = (model: string, facts: Facts): Facts =>
   facts.detail.includes(model) ? facts : { ...facts, detail: `${facts.detail} (model ${model})` }
+
+// ───────────────────────── The wait that a provider requests, in all places and forms that providers use
+
+/** Maximum wait. A higher number means an error or no end. */
+const maxMillis = Duration.toMillis("365 days")
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/**
+ * The wait, `undefined` if the response contains none in a known form. Headers win over the body, and fields of
+ * the body over its message. `now`, in milliseconds since the epoch, is necessary for forms that contain a
+ * point in time.
+ */
+export const retryAfter = (
+  headers: Headers,
+  error: JsonObject | undefined,
+  message: string,
+  now?: number
+): Duration.Duration | undefined => {
+  const all = { ...headersIn(error), ...headers }
+  const millis =
+    positive(seconds(all["retry-after-ms"], 0.001)) ??
+    retryAfterHeader(all["retry-after"], now) ??
+    retryInfo(error) ??
+    resetHeaders(all, now) ??
+    member(error?.["retry_after"] ?? error?.["retryAfter"]) ??
+    renewal(error, now) ??
+    prose(message)
+  return millis === undefined ? undefined : Duration.millis(Math.min(Math.max(0, millis), maxMillis))
+}
+
+/** "1m2.5s", "250ms", "20 seconds", "3", in milliseconds. A bare number is in seconds. */
+const spell = (value: string): number | undefined => {
+  const parts = [...value.slice(0, maxSpan).matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)]
+  const millis = parts.map(
+    ([, amount, unit]) => Number(amount) * (units.get(unit?.toLowerCase() ?? "") ?? NaN)
+  )
+  const sum = millis.reduce((total, part) => total + part, 0)
+  return parts.length === 0 || !Number.isFinite(sum) ? undefined : sum
+}
+
+/** Maximum characters of a duration. Vendors use a dozen. */
+const maxSpan = 100
+
+const units: ReadonlyMap<string, number> = new Map([
+  ["", 1000],
+  ["ms", 1],
+  ["milliseconds", 1],
+  ["s", 1000],
+  ["sec", 1000],
+  ["secs", 1000],
+  ["second", 1000],
+  ["seconds", 1000],
+  ["m", 60_000],
+  ["min", 60_000],
+  ["mins", 60_000],
+  ["minute", 60_000],
+  ["minutes", 60_000],
+  ["h", 3_600_000],
+  ["hr", 3_600_000],
+  ["hour", 3_600_000],
+  ["hours", 3_600_000],
+  ["d", 86_400_000],
+  ["day", 86_400_000],
+  ["days", 86_400_000]
+])
+
+const positive = (value: number | undefined) => (value !== undefined && value > 0 ? value : undefined)
+
+/** `unit` is in seconds. "1e308" is a number, and "inf" is infinite. */
+const seconds = (value: string | undefined, unit = 1): number | undefined => {
+  const trimmed = value?.trim() ?? ""
+  if (/^(?:\+?inf(?:inity)?)$/i.test(trimmed)) return Infinity
+  return /^\d+(?:\.\d+)?(?:e\+?\d+)?$/i.test(trimmed) ? Number(trimmed) * unit * 1000 : undefined
+}
+
+/** Cloudflare, Discord and others: in seconds, as in the header of that name. */
+const member = (value: Json.Json | undefined) =>
+  seconds(typeof value === "number" ? String(value) : text(value))
+
+const retryAfterHeader = (value: string | undefined, now: number | undefined) =>
+  seconds(value) ?? until(value, now)
+
+/** An HTTP or ISO date. `Date.parse` accepts some words too, which do not count. */
+const until = (value: string | undefined, now: number | undefined): number | undefined => {
+  const at = value !== undefined && /\d{4}/.test(value) ? Date.parse(value) : NaN
+  return Number.isNaN(at) || now === undefined ? undefined : at - now
+}
+
+/** https://cloud.google.com/apis/design/errors: `{"@type": "…RetryInfo", "retryDelay": "34.4s"}` */
+const retryInfo = (error: JsonObject | undefined): number | undefined => {
+  for (const detail of array(error?.["details"])) {
+    const delay = isObject(detail) ? text(detail["retryDelay"]) : undefined
+    if (delay !== undefined) return spell(delay)
+  }
+  return undefined
+}
+
+/** The time at which an exhausted limit resets. Limits with remaining requests send this header too. */
+const resetHeaders = (headers: Headers, now: number | undefined): number | undefined => {
+  const waits = Object.entries(headers).flatMap(([name, value]) => {
+    const pair = name.replace("reset", "remaining")
+    if (!isReset(name) || value === undefined || headers[pair]?.trim() !== "0") return []
+    const wait = resetAt(value.trim(), now)
+    return wait === undefined ? [] : [wait]
+  })
+  return waits.length === 0 ? undefined : waits.reduce((longest, wait) => Math.max(longest, wait))
+}
+
+/** "x-ratelimit-reset-tokens". */
+const isReset = (name: string): boolean => {
+  const limit = name.indexOf("ratelimit")
+  return limit !== -1 && name.includes("reset", limit)
+}
+
+/** The milliseconds until a date, seconds or milliseconds since the epoch, or a duration. */
+export const resetAt = (value: string, now: number | undefined): number | undefined => {
+  if (!/^\d+(?:\.\d+)?$/.test(value)) return /^[\d.]+[a-z]/i.test(value) ? spell(value) : until(value, now)
+  const count = Number(value)
+  if (count < 1e9) return count * 1000
+  return now === undefined ? undefined : (count > 1e12 ? count : count * 1000) - now
+}
+
+/** OpenRouter sends the headers of the upstream provider in the body. */
+const headersIn = (error: JsonObject | undefined): Headers => {
+  const headers: Json.Json | undefined = object(error?.["metadata"])?.["headers"]
+  if (!isObject(headers)) return {}
+  const pairs = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === "string" || typeof value === "number" ? [[name.toLowerCase(), `${value}`] as const] : []
+  )
+  return Object.fromEntries(pairs)
+}
+
+/** The limits of ChatGPT plans: seconds, or seconds since the epoch. Codex reads both (openai/codex, codex-api). */
+const renewal = (error: JsonObject | undefined, now: number | undefined): number | undefined =>
+  member(error?.["resets_in_seconds"]) ?? resetAt(String(error?.["resets_at"] ?? ""), now)
+
+/** "Please try again in 1m2.5s." */
+const prose = (message: string): number | undefined => {
+  const span =
+    /(?:try again|retry|available|reset)\w{0,10}\s+(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+\s*)+)/i.exec(
+      VendorText.start(message)
+    )?.[1]
+  return span === undefined ? undefined : spell(leading(span))
+}
+
+/** The amounts at the start. The rest of the sentence follows them. */
+const leading = (span: string): string =>
+  [...span.matchAll(/\d+(?:\.\d+)?\s*([a-z]+)/gi)]
+    .filter(([, unit]) => unit !== undefined && units.has(unit.toLowerCase()))
+    .map(([amount]) => amount)
+    .join(" ")

@@ -15,11 +15,10 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { Calls } from "./internal/McpCalls.ts"
 import * as McpConnection from "./internal/McpConnection.ts"
-import { McpError } from "./internal/McpError.ts"
 import * as McpModel from "./internal/McpModel.ts"
-import type { McpClient, Options, Server, State } from "./internal/McpModel.ts"
+import { type McpClient, type Options, type Server, type State, McpError } from "./internal/McpModel.ts"
 
-export { McpError } from "./internal/McpError.ts"
+export { McpError } from "./internal/McpModel.ts"
 export type {
   CustomServer,
   HttpServer,

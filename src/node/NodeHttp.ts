@@ -24,7 +24,7 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as Url from "effect/http/Url"
 import { AsyncLocalStorage } from "node:async_hooks"
-import * as ProviderRequest from "../http/ProviderRequest.ts"
+import * as HttpConnection from "../http/HttpConnection.ts"
 import { Handoff, opened } from "../internal/reader.ts"
 import * as NodeProxy from "./NodeProxy.ts"
 
@@ -61,7 +61,7 @@ const direct = (client: HttpClient.HttpClient, dispatcher: Undici): HttpClient.H
 
 /** The scope of a request of a provider that has its body in memory, and needs no span and no options. */
 const scopeOf = (request: HttpClientRequest, context: Context.Context<never>): Scope.Scope | undefined => {
-  const own = Context.get(context, ProviderRequest.Current)
+  const own = Context.get(context, HttpConnection.Current)
   const isPlain =
     own?.request === request &&
     request.body._tag === "Uint8Array" &&

@@ -11,10 +11,10 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
-import * as ConnectionFailure from "../http/ConnectionFailure.ts"
+import * as HttpConnection from "../http/HttpConnection.ts"
 import * as FailureText from "../internal/failureText.ts"
 import * as VendorFailure from "../http/VendorFailure.ts"
-import * as VendorKeys from "../http/VendorKeys.ts"
+import * as VendorText from "../http/VendorText.ts"
 import { type HostedTool, makeId, type Media, type Source, type StopReason } from "../Message.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import { ProviderError, type Reason, Transport } from "../ProviderError.ts"
@@ -229,8 +229,8 @@ const failure =
 
 /** Reads the members that errors of clients of vendors have. */
 const reasonOf = (thrown: unknown, model: string): Reason => {
-  const detail = VendorKeys.cutOut(FailureText.of(thrown))
-  const connection = ConnectionFailure.kindIn(thrown)
+  const detail = VendorText.cutOut(FailureText.of(thrown))
+  const connection = HttpConnection.kindIn(thrown)
   if (connection !== undefined) return new Transport({ detail, ...connection })
   const { body, error = body, headers, status } = Predicate.isObject(thrown) ? { ...thrown } : {}
   if (typeof status !== "number") return VendorFailure.ofWords(detail)
@@ -239,7 +239,7 @@ const reasonOf = (thrown: unknown, model: string): Reason => {
   return VendorFailure.ofResponse({
     status,
     headers: Object.fromEntries(pairs),
-    body: VendorKeys.cutOut(text),
+    body: VendorText.cutOut(text),
     model,
     words: detail
   })

@@ -17,9 +17,8 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Credentials, type Service as Keys } from "../http/Credentials.ts"
-import * as ConnectionFailure from "../http/ConnectionFailure.ts"
-import * as ProviderRequest from "../http/ProviderRequest.ts"
-import * as Wording from "../http/Wording.ts"
+import * as HttpConnection from "../http/HttpConnection.ts"
+import * as VendorText from "../http/VendorText.ts"
 import { makeId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { CountingUnsupported, type ModelRequest, Provider, type TokenCount } from "../Provider.ts"
@@ -99,7 +98,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const { deployment, protocol } = options
   const { provider: id } = protocol
-  const client = ProviderRequest.scoped(yield* httpClient)
+  const client = HttpConnection.scoped(yield* httpClient)
   const { serves = {} } = deployment
   const server = { protocol, serves, find: yield* finder({ ...serves, id }) }
   const opened: Opened = {
@@ -242,7 +241,7 @@ const ask = Effect.fnUntraced(function* (
   const { redact, url } = outgoing
   begun.reply.respond(Connection.headOf(connection.headers, redact, clock.currentTimeMillisUnsafe()))
   const answer = new Answer({ protocol, framing, redact, isLenient: wire === "lenient" }, begun)
-  const broken = (cause: unknown) => dropped(ConnectionFailure.reason(cause, url, redact))
+  const broken = (cause: unknown) => dropped(HttpConnection.reason(cause, url, redact))
   const next = yield* openReading({ provider, connection, answer, silence, broken })
   return Stream.fromPull(Effect.succeed(next))
 })
@@ -285,7 +284,7 @@ const count = (
     const body = yield* Connection.startOf(connection)
     const inputTokens = counting.read(Json.parseShallow(body) ?? null)
     if (inputTokens !== undefined) return { inputTokens }
-    const excerpt = Wording.excerpt(outgoing.redact(body))
+    const excerpt = VendorText.excerpt(outgoing.redact(body))
     return yield* new ProtocolFault({ kind: "badShape", detail: "Not a count of tokens", body: excerpt })
   }).pipe(
     Effect.scoped,
@@ -379,5 +378,5 @@ const once = (
         ? Effect.succeed(connection)
         : Effect.flip(Connection.refusalOf(connection, { redact, otherwise: deployment.otherwise }, model)),
     onFailure: (error) =>
-      Effect.fail(error._tag === "StreamStalled" ? error : ConnectionFailure.reason(error, url, redact))
+      Effect.fail(error._tag === "StreamStalled" ? error : HttpConnection.reason(error, url, redact))
   })

@@ -28,7 +28,7 @@ import * as ModelEvent from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import type * as Usage from "../Usage.ts"
-import * as VendorKeys from "../http/VendorKeys.ts"
+import * as VendorText from "../http/VendorText.ts"
 import type { Options } from "./ModelStream.ts"
 import * as ProxyHandling from "./internal/ProxyHandling.ts"
 import type { Writer } from "./internal/ProxyHandling.ts"
@@ -301,7 +301,7 @@ class PiWriter implements Writer {
     return frame({
       type: "error",
       reason,
-      errorMessage: VendorKeys.cutOut(message),
+      errorMessage: VendorText.cutOut(message),
       usage: PiBody.writeUsage(usage)
     })
   }

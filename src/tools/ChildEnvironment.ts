@@ -9,7 +9,7 @@
  *
  * @since 0.1.0
  */
-import * as VendorKeys from "../http/VendorKeys.ts"
+import * as VendorText from "../http/VendorText.ts"
 
 /**
  * Environment variables by name, as in `process.env`.
@@ -139,7 +139,7 @@ export const withheld = (inherited: Environment, passed: ReadonlyArray<string> =
  */
 export const isSecret = (name: string, value: string): boolean =>
   !harmless.has(name) &&
-  (secretName.test(name.toUpperCase()) || secretValue.test(value) || VendorKeys.is(value))
+  (secretName.test(name.toUpperCase()) || secretValue.test(value) || VendorText.isKey(value))
 
 // Commands cannot run without most of these. `SSH_AUTH_SOCK` is the path of a socket that `git push` needs. It
 // holds no key.

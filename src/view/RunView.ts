@@ -10,9 +10,9 @@
 import type { AgentEvent } from "../AgentEvent.ts"
 import { zero } from "../internal/usageSum.ts"
 import * as Folding from "./internal/folding.ts"
-import type { Block, Bounds, Positioned, Row, View } from "./internal/model.ts"
+import type { Block, Bounds, Positioned, Row, View } from "./internal/rows.ts"
 
-export type { Block, Bounds, Kind, Positioned, Row, Shown, State, Turn, View } from "./internal/model.ts"
+export type { Block, Bounds, Kind, Positioned, Row, Shown, State, Turn, View } from "./internal/rows.ts"
 
 /**
  * Makes an empty view.

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { reasonOf } from "../../src/ai-sdk/internal/AiSdkFailure.ts"
+import { reasonOf } from "../../src/ai-sdk/internal/AiSdkAnswer.ts"
 import { fromUnknown } from "../../src/ai/internal/AiReason.ts"
 import * as VendorFailure from "../../src/http/VendorFailure.ts"
 

@@ -7,7 +7,7 @@ import * as CallArguments from "../../src/providers/internal/writing.ts"
 import * as CallId from "../../src/providers/internal/writing.ts"
 import * as CallName from "../../src/providers/internal/writing.ts"
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
-import * as Network from "../../src/http/ConnectionFailure.ts"
+import * as HttpConnection from "../../src/http/HttpConnection.ts"
 import * as Failure from "../../src/providers/internal/reading.ts"
 import * as FailureText from "../../src/internal/failureText.ts"
 import * as Json from "../../src/providers/internal/json.ts"
@@ -19,11 +19,11 @@ import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
 import type { Protocol } from "../../src/providers/Protocol.ts"
 import { answerOf } from "../providers/reader.ts"
-import * as RetryAfter from "../../src/http/RetryAfter.ts"
+import * as VendorFailure from "../../src/http/VendorFailure.ts"
 import * as Secrets from "../../src/providers/internal/secrets.ts"
 import { costOf } from "../tools/stretch.ts"
 import * as VendorErrors from "../../src/http/VendorErrors.ts"
-import * as VendorKeys from "../../src/http/VendorKeys.ts"
+import * as VendorText from "../../src/http/VendorText.ts"
 
 /** What patterns stumble over, again and again: 256 kB of it, with something else behind it. */
 const units = [
@@ -113,11 +113,11 @@ const readers: ReadonlyArray<readonly [name: string, read: (text: string) => unk
     "a header",
     (text) => refused({}, { "retry-after": text, "x-ratelimit-reset": text, "x-ratelimit-remaining": "0" })
   ],
-  ["a wait in words", (text) => RetryAfter.read({}, undefined, `retry in ${text}`, 0)],
+  ["a wait in words", (text) => VendorFailure.retryAfter({}, undefined, `retry in ${text}`, 0)],
   ["an overflow in words", (text) => VendorErrors.overflowIn(text)],
-  ["an error of a client", (text) => Network.reason(new Error(text), "http://acme.test", redact)],
+  ["an error of a client", (text) => HttpConnection.reason(new Error(text), "http://acme.test", redact)],
   ["secrets", redact],
-  ["keys of vendors", VendorKeys.cutOut],
+  ["keys of vendors", VendorText.cutOut],
   ["a failure of a tool", (text) => FailureText.of(new Error(text))],
   ["a failure of a tool that is no error", (text) => FailureText.of({ said: text, [text]: 1 })],
   ["the first line of a failure", FailureText.firstLine],
@@ -187,7 +187,7 @@ describe("256 kB of anything", () => {
   })
 
   it.each([
-    ["a wait in words", (text: string) => RetryAfter.read({}, undefined, text, 0)],
+    ["a wait in words", (text: string) => VendorFailure.retryAfter({}, undefined, text, 0)],
     ["an overflow in words", (text: string) => VendorErrors.overflowIn(text)]
   ] as const)("is searched in 20 ms: %s", (_, read) => {
     for (const [name, text] of texts) {

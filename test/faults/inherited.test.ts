@@ -8,10 +8,10 @@ import { anthropicMessages } from "../../src/providers/internal/anthropic/protoc
 import { common } from "../../src/providers/internal/openAiChat/compat.ts"
 import * as Failure from "../../src/providers/internal/reading.ts"
 import { googleGenerate } from "../../src/providers/internal/gemini/protocol.ts"
-import * as Network from "../../src/http/ConnectionFailure.ts"
+import * as HttpConnection from "../../src/http/HttpConnection.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses/protocol.ts"
-import * as RetryAfter from "../../src/http/RetryAfter.ts"
+import * as VendorFailure from "../../src/http/VendorFailure.ts"
 import { readerOf } from "../providers/reader.ts"
 import { serve } from "../providers/server.ts"
 
@@ -78,7 +78,9 @@ describe("a word that is the name of an inherited member", () => {
 
   it.each(words)("is no unit of time and no code: %s", (word) => {
     if (!word.startsWith("_")) {
-      assert.isUndefined(RetryAfter.read({}, { details: [{ retryDelay: `3${word}` }] }, `retry in 3 ${word}`))
+      assert.isUndefined(
+        VendorFailure.retryAfter({}, { details: [{ retryDelay: `3${word}` }] }, `retry in 3 ${word}`)
+      )
     }
     const reason = Failure.ofResponse({
       status: 400,
@@ -89,7 +91,10 @@ describe("a word that is the name of an inherited member", () => {
     })
     assert.strictEqual(reason._tag, "InvalidRequest")
     const cause = Object.assign(new Error("broken"), { code: word })
-    assert.deepInclude({ ...Network.reason(cause, "http://a.test", (text) => text) }, { _tag: "Transport" })
+    assert.deepInclude(
+      { ...HttpConnection.reason(cause, "http://a.test", (text) => text) },
+      { _tag: "Transport" }
+    )
   })
 
   it.effect.each(words)("is no encoding: %s", (word) =>

@@ -5,7 +5,7 @@ import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/h
 import { NodeHttp } from "effect-agent/node"
 import { AsyncLocalStorage } from "node:async_hooks"
 import type { ServerResponse } from "node:http"
-import * as ProviderRequest from "../../src/http/ProviderRequest.ts"
+import * as HttpConnection from "../../src/http/HttpConnection.ts"
 import { serve } from "../providers/server.ts"
 
 const megabyte = 1024 * 1024
@@ -16,7 +16,7 @@ const untraced = Effect.provideService(HttpClient.TracerDisabledWhen, () => true
 /** Sends a request as providers do. */
 const post = (url: string, client?: HttpClient.HttpClient) =>
   Effect.flatMap(client === undefined ? HttpClient.HttpClient : Effect.succeed(client), (client) =>
-    ProviderRequest.scoped(client).execute(HttpClientRequest.bodyText(HttpClientRequest.post(url), "body"))
+    HttpConnection.scoped(client).execute(HttpClientRequest.bodyText(HttpClientRequest.post(url), "body"))
   ).pipe(untraced)
 
 const textOf = (url: string) => Effect.flatMap(post(url), ({ text }) => text)
@@ -83,11 +83,11 @@ describe("a request of a provider", () => {
 
         assert.isFalse(yield* direct(untraced(client.execute(request))))
         assert.isFalse(yield* direct(untraced(HttpClient.withScope(client).execute(request))))
-        assert.isFalse(yield* direct(ProviderRequest.scoped(client).execute(request)))
+        assert.isFalse(yield* direct(HttpConnection.scoped(client).execute(request)))
         const options = Effect.provideService(NodeHttpClient.UndiciOptions, { reset: true })
         assert.isFalse(yield* direct(options(post(server.baseUrl, client))))
         const streamed = HttpClientRequest.bodyStream(request, Stream.encodeText(Stream.make("bo", "dy")))
-        assert.isFalse(yield* direct(untraced(ProviderRequest.scoped(client).execute(streamed))))
+        assert.isFalse(yield* direct(untraced(HttpConnection.scoped(client).execute(streamed))))
       }).pipe(Effect.provide(layer), Effect.provideService(NodeHttpClient.Dispatcher, counted))
     })
   )

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Schema } from "effect"
 import { ProviderError } from "effect-agent"
 import * as Failure from "../../src/providers/internal/reading.ts"
-import * as RetryAfter from "../../src/http/RetryAfter.ts"
+import * as VendorFailure from "../../src/http/VendorFailure.ts"
 
 const refused = (status: number, body: unknown, headers: Record<string, string> = {}): ProviderError.Reason =>
   Failure.ofResponse({
@@ -321,7 +321,7 @@ describe("failure", () => {
 describe("retryAfter", () => {
   const now = Date.parse("2026-11-21T00:00:00Z")
   const read = (headers: Record<string, string>, body: Record<string, never> | object = {}, message = "") => {
-    const wait = RetryAfter.read(headers, JSON.parse(JSON.stringify(body)), message, now)
+    const wait = VendorFailure.retryAfter(headers, JSON.parse(JSON.stringify(body)), message, now)
     return wait === undefined ? undefined : Duration.toMillis(wait)
   }
 

@@ -3,7 +3,7 @@
  */
 import type { Mutant } from "./Mutant.ts"
 
-const network = "src/http/ConnectionFailure.ts"
+const network = "src/http/HttpConnection.ts"
 const transport = "src/providers/Transport.ts"
 const plain = "src/providers/internal/connection.ts"
 const events = "src/providers/internal/reading.ts"
@@ -13,7 +13,7 @@ const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/Framing.ts"
 const chat = "src/providers/internal/openAiChat/protocol.ts"
 const chunks = "src/providers/internal/openAiChat/protocol.ts"
-const retryAfter = "src/http/RetryAfter.ts"
+const retryAfter = "src/http/VendorFailure.ts"
 const silence = "src/providers/internal/connection.ts"
 const errors = "src/ProviderError.ts"
 const retry = "src/resilience/Retry.ts"
@@ -204,7 +204,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F023",
     without: "of a body only the start is kept",
-    file: "src/http/Wording.ts",
+    file: "src/http/VendorText.ts",
     from: "const maxBody = 4096",
     to: "const maxBody = 409_600",
     test: statusTest
@@ -422,8 +422,8 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F060",
     without: "little of such data is shown",
     file: events,
-    from: "${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`",
-    to: "${Wording.cut(Json.problem(data), 200)}: ${data}`",
+    from: "${VendorText.cut(Json.problem(data), 200)}: ${VendorText.cut(data, 200)}`",
+    to: "${VendorText.cut(Json.problem(data), 200)}: ${data}`",
     test: garbageTest
   },
   {

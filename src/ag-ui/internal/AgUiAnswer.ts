@@ -8,7 +8,6 @@ import type { Usage } from "../../Usage.ts"
 import { from } from "../../internal/callSet.ts"
 import * as Asking from "../../ui/Asking.ts"
 import * as Streamed from "../../ui/Streamed.ts"
-import type { Event, Interrupt, JsonObject } from "./AgUiEvent.ts"
 import {
   callIdOf,
   type Producer,
@@ -17,7 +16,10 @@ import {
   type Step,
   withProducer,
   json,
-  reasoningId
+  reasoningId,
+  type Event,
+  type Interrupt,
+  type JsonObject
 } from "./AgUiState.ts"
 
 /** One more delta of the answer of a run. */

@@ -5,7 +5,6 @@ import { from } from "../../internal/callSet.ts"
 import * as Streamed from "../../ui/Streamed.ts"
 import * as Message from "../../Message.ts"
 import * as AgUiAnswer from "./AgUiAnswer.ts"
-import type { Event } from "./AgUiEvent.ts"
 import {
   callIdOf,
   callsIn,
@@ -22,7 +21,8 @@ import {
   added,
   activity,
   user,
-  answer
+  answer,
+  type Event
 } from "./AgUiState.ts"
 
 export const step = (before: State, event: AgentEvent): Step => {

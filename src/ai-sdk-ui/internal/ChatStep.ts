@@ -5,9 +5,15 @@ import * as Asking from "../../ui/Asking.ts"
 import { CallSet, from } from "../../internal/callSet.ts"
 import * as Streamed from "../../ui/Streamed.ts"
 import type * as Message from "../../Message.ts"
-import type { Chunk, FinishReason, Metadata } from "./UiChunk.ts"
-import { dataOf, initial, type State, type Step } from "./ChatState.ts"
-import * as ToolParts from "./ToolParts.ts"
+import {
+  dataOf,
+  initial,
+  type State,
+  type Step,
+  type Chunk,
+  type FinishReason,
+  type Metadata
+} from "./ChatState.ts"
 import * as UiMessages from "./UiMessages.ts"
 import { userPart } from "./UiMessages.ts"
 
@@ -61,7 +67,7 @@ const own = (state: State, event: AgentEvent): Step => {
 const ofCall = (state: State, event: AgentEvent): Step => {
   switch (event._tag) {
     case "ToolExecutionStart":
-      return andEvent(ToolParts.shown(state, event), event, event.label === undefined ? "silent" : "kept")
+      return andEvent(UiMessages.shown(state, event), event, event.label === undefined ? "silent" : "kept")
     case "ToolExecutionProgress":
     case "ToolExecutionEnd":
     case "ApprovalRequested":
@@ -117,15 +123,15 @@ const child = (state: State, event: AgentEvent): Step => {
 const inCall = (state: State, event: AgentEvent): Step => {
   switch (event._tag) {
     case "ToolExecutionProgress":
-      return ToolParts.progressed(state, event)
+      return UiMessages.progressed(state, event)
     case "ToolExecutionEnd":
-      return ToolParts.ended(state, event)
+      return UiMessages.ended(state, event)
     case "ApprovalRequested":
-      return ToolParts.requested(state, event)
+      return UiMessages.requested(state, event)
     case "ApprovalAnswered":
-      return ToolParts.answered(state, event)
+      return UiMessages.answered(state, event)
     case "QuestionAsked":
-      return ToolParts.asked(state, event)
+      return UiMessages.asked(state, event)
     default:
       return [state, []]
   }

@@ -1,6 +1,4 @@
-/**
- * The conversion of the parts of a stream to model events.
- */
+/** The conversion of the parts of a stream to model events, and of failures to reasons of `ProviderError`. */
 import type {
   LanguageModelV3StreamPart,
   LanguageModelV4StreamPart,
@@ -8,17 +6,22 @@ import type {
   LanguageModelV4Citation,
   LanguageModelV4Source
 } from "@ai-sdk/provider"
+import * as Inspectable from "effect/Inspectable"
+import * as Predicate from "effect/Predicate"
 import * as Base64 from "effect/encoding/Base64"
 import type * as Message from "../../Message.ts"
 import type { StopReason } from "../../Message.ts"
 import { type Adjustment, type ModelEvent, parseArguments } from "../../ModelEvent.ts"
+import * as Reasons from "../../ProviderError.ts"
 import { type Reason, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import * as Usage from "../../Usage.ts"
 import { parse } from "../../internal/json.ts"
 import { PartReply } from "../../reply/PartReply.ts"
-import * as Adjusted from "./Adjusted.ts"
 import * as CallOptions from "./CallOptions.ts"
+import * as HttpConnection from "../../http/HttpConnection.ts"
+import * as VendorFailure from "../../http/VendorFailure.ts"
+import * as VendorText from "../../http/VendorText.ts"
 
 /** A part of the stream of a model of version 3 or 4. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
@@ -30,7 +33,7 @@ type ContentPart = Exclude<
 >
 
 /** The provider, the model and the options of the request, and the headers of the response. */
-export interface Speaker {
+interface Speaker {
   readonly provider: string
   readonly model: string
   readonly options: ModelOptions
@@ -62,7 +65,7 @@ export class Answer {
     switch (part.type) {
       case "stream-start": {
         const { options } = this.speaker
-        const warned = part.warnings.map((warning) => Adjusted.ofWarning(warning, options))
+        const warned = part.warnings.map((warning) => CallOptions.ofWarning(warning, options))
         this.adjusted = [...this.adjusted, ...warned]
         return
       }
@@ -255,4 +258,133 @@ const sourceOfFile = (data: FilePart["data"], mediaType: string): Message.Media[
   return data.type === "url"
     ? { url: data.originalUrl ?? data.url.href, mediaType }
     : sourceOfFile(data.data, mediaType)
+}
+
+// ───────────────────────── Failures
+//
+// Errors are read by their shapes and marks, not by their classes: an application may have several versions of `@ai-sdk/provider`.
+
+/** Converts an error of any shape. `now` is milliseconds since the epoch. */
+export const reasonOf = (error: unknown, model: string, now: number): Reason => {
+  const inner = member(error, "lastError") ?? member(error, "cause")
+  const isWrapped = numberIn(error, "statusCode") === undefined && numberIn(inner, "statusCode") !== undefined
+  return isWrapped ? ofError(inner, model, now) : ofError(error, model, now)
+}
+
+const ofError = (error: unknown, model: string, now: number): Reason => {
+  const report = read(error)
+  const { body, facts, headers } = report
+  if (facts.status !== undefined && facts.status >= 400) {
+    const { shouldRetry, status } = facts
+    const isAdvised = headers["x-should-retry"] !== undefined || shouldRetry === undefined
+    const advised = isAdvised ? headers : { ...headers, "x-should-retry": "false" }
+    return VendorFailure.ofResponse({ status, headers: advised, body, model, now, words: facts.detail })
+  }
+  const connection = HttpConnection.kindIn(error)
+  if (connection !== undefined) return new Reasons.Transport({ ...facts, ...connection })
+  // The packages know the failures that their vendor documents, and call others an answer of a wrong shape.
+  const inBand = report.name.startsWith("AI_") ? VendorFailure.inText(body, model) : undefined
+  return (
+    inBand ?? ofName(report, model) ?? VendorFailure.ofErrorEvent(body === "" ? facts.detail : body, model)
+  )
+}
+
+/** An error, whether the model threw it or sent it in its stream, without keys that a server repeats. */
+interface Report {
+  readonly facts: Pick<Reason, "detail" | "status" | "body" | "shouldRetry">
+  /** The name of the error's class, or `""`. */
+  readonly name: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const read = (error: unknown): Report => {
+  const body = VendorText.cutOut(
+    textIn(error, "responseBody") ?? dataOf(error) ?? textIn(error, "text") ?? ""
+  )
+  const status = numberIn(error, "statusCode") ?? numberIn(error, "status")
+  return {
+    facts: {
+      detail: VendorText.cutOut(messageOf(error)).slice(0, maxDetail),
+      ...(status === undefined ? {} : { status }),
+      ...(body === "" ? {} : { body: VendorText.excerpt(body) }),
+      // Only where the status alone would allow a retry.
+      ...(member(error, "isRetryable") === false && (status === 429 || (status ?? 0) >= 500)
+        ? { shouldRetry: false }
+        : {})
+    },
+    name: textIn(error, "name") ?? "",
+    headers: headersIn(member(error, "responseHeaders")),
+    body
+  }
+}
+
+const maxDetail = 1600
+
+const headersIn = (headers: unknown): Readonly<Record<string, string>> =>
+  Predicate.isObject(headers)
+    ? Object.fromEntries(
+        Object.entries(headers).flatMap(([name, value]) =>
+          typeof value === "string" ? [[name.toLowerCase(), VendorText.cutOut(value)]] : []
+        )
+      )
+    : {}
+
+const member = (value: unknown, name: string): unknown =>
+  Predicate.hasProperty(value, name) ? value[name] : undefined
+
+const textIn = (value: unknown, name: string): string | undefined => {
+  const found = member(value, name)
+  return typeof found === "string" ? found : undefined
+}
+
+const numberIn = (value: unknown, name: string): number | undefined => {
+  const found = member(value, name)
+  return typeof found === "number" && Number.isInteger(found) ? found : undefined
+}
+
+/** The data of an error in a stream, which is the event of the vendor. */
+const dataOf = (error: unknown): string | undefined => {
+  const data =
+    member(error, "data") ??
+    member(error, "value") ??
+    (error instanceof Error || !Predicate.isObject(error) ? undefined : error)
+  return data === undefined ? undefined : Inspectable.toStringUnknown(data, 0)
+}
+
+const messageOf = (error: unknown): string => {
+  const message = textIn(error, "message") ?? textIn(member(error, "error"), "message")
+  return message ?? (typeof error === "string" ? error : Inspectable.toStringUnknown(error, 0))
+}
+
+/** The reason of an error that the packages raise themselves. */
+const ofName = ({ facts, name }: Report, model: string): Reason | undefined => {
+  switch (name) {
+    case "AI_LoadAPIKeyError":
+      return new Reasons.Unauthenticated(facts)
+    case "AI_NoSuchModelError":
+      return new Reasons.ModelNotSupported({ ...facts, model })
+    case "AI_UnsupportedFunctionalityError":
+    case "AI_NoSuchProviderReferenceError":
+      return new Reasons.UnsupportedContent(facts)
+    case "AI_InvalidPromptError":
+    case "AI_InvalidArgumentError":
+    case "AI_LoadSettingError":
+      return new Reasons.InvalidRequest(facts)
+    case "AI_JSONParseError":
+      return new Reasons.Protocol({ ...facts, kind: "badJson" })
+    case "AI_TypeValidationError":
+    case "AI_InvalidResponseDataError":
+      return new Reasons.Protocol({ ...facts, kind: "badShape" })
+    case "AI_EmptyResponseBodyError":
+    case "AI_NoContentGeneratedError":
+      return new Reasons.Protocol({ ...facts, kind: "empty" })
+    case "AI_APICallError":
+      // A response that is no error, and no answer either; or no response.
+      return facts.status === undefined
+        ? new Reasons.Transport({ ...facts, kind: "reset" })
+        : new Reasons.Protocol({ ...facts, kind: "badShape" })
+    default:
+      return undefined
+  }
 }

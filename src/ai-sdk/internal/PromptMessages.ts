@@ -17,7 +17,7 @@ import * as CallOptions from "./CallOptions.ts"
 import * as PartMetadata from "../../reply/PartMetadata.ts"
 
 /** The provider that a prompt is for. */
-export interface Reader {
+interface Reader {
   /** The id of the provider, by which it knows its own blocks. */
   readonly provider: string
   /** The name of the vendor, under which it finds the id of an uploaded file. */

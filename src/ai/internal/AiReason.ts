@@ -5,10 +5,9 @@ import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
 import * as Inspectable from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
-import * as ConnectionFailure from "../../http/ConnectionFailure.ts"
+import * as HttpConnection from "../../http/HttpConnection.ts"
 import * as VendorFailure from "../../http/VendorFailure.ts"
-import * as VendorKeys from "../../http/VendorKeys.ts"
-import * as Wording from "../../http/Wording.ts"
+import * as VendorText from "../../http/VendorText.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as Reasons from "../../ProviderError.ts"
 
@@ -24,7 +23,7 @@ export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reason =
       return reason.reason === "TransportError"
         ? new Reasons.Transport({
             ...facts,
-            ...(ConnectionFailure.kindIn(reason.cause, reason.description) ?? { kind: "reset" })
+            ...(HttpConnection.kindIn(reason.cause, reason.description) ?? { kind: "reset" })
           })
         : new Reasons.InvalidRequest(facts)
     case "ToolParameterValidationError":
@@ -44,12 +43,12 @@ export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reason =
 export const fromUnknown = (error: unknown): Reason => {
   if (AiError.isAiError(error)) return fromAiError(error)
   const event = eventOf(error)
-  const reason = event === undefined ? undefined : VendorFailure.ofErrorEvent(VendorKeys.cutOut(event))
+  const reason = event === undefined ? undefined : VendorFailure.ofErrorEvent(VendorText.cutOut(event))
   const isKnown = reason !== undefined && reason._tag !== "ServerError"
   // The runtime has codes of its own.
   return isKnown && !(error instanceof Error && reason._tag === "InvalidRequest")
     ? reason
-    : VendorFailure.ofWords(VendorKeys.cutOut(textOf(error)))
+    : VendorFailure.ofWords(VendorText.cutOut(textOf(error)))
 }
 
 /** The event of the vendor that an error stands for, `undefined` for words. An `Error` may have its codes, beside other members. */
@@ -78,10 +77,10 @@ const factsOf = (reason: Failure): Facts => {
   const headers = response?.headers ?? {}
   const requestId = headers["x-request-id"] ?? headers["request-id"]
   return {
-    detail: VendorKeys.cutOut(detailOf(reason)).slice(0, maxDetail),
+    detail: VendorText.cutOut(detailOf(reason)).slice(0, maxDetail),
     ...(response === undefined ? {} : { status: response.status }),
     ...(typeof requestId === "string" ? { requestId } : {}),
-    ...(body === undefined ? {} : { body: Wording.excerpt(VendorKeys.cutOut(body)) })
+    ...(body === undefined ? {} : { body: VendorText.excerpt(VendorText.cutOut(body)) })
   }
 }
 
@@ -107,7 +106,7 @@ const ofStatus = (reason: Failure, facts: Facts, now: number | undefined): Reaso
   const named = wait === undefined ? {} : { "retry-after-ms": String(Duration.toMillis(wait)) }
   const refusal = {
     headers: { ...named, ...response?.headers },
-    body: VendorKeys.cutOut(body ?? ""),
+    body: VendorText.cutOut(body ?? ""),
     words: facts.detail,
     now
   }

@@ -14,7 +14,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Api } from "../../api/Api.ts"
 import * as Problem from "../../api/Problem.ts"
-import * as ConnectionFailure from "../../http/ConnectionFailure.ts"
+import * as HttpConnection from "../../http/HttpConnection.ts"
 import { ServerUnreachable, UnexpectedResponse } from "../ClientError.ts"
 
 type Groups = typeof Api extends HttpApi.HttpApi<infer _, infer G> ? G : never
@@ -74,7 +74,7 @@ const isBroken = (reason: HttpClientError.HttpClientErrorReason): boolean =>
 /** The error of a connection. */
 export const unreachable = ({ reason }: HttpClientError.HttpClientError): ServerUnreachable =>
   new ServerUnreachable({
-    detail: ConnectionFailure.reason(reason, reason.request.url, (text) => text).detail
+    detail: HttpConnection.reason(reason, reason.request.url, (text) => text).detail
   })
 
 const Titled = Schema.Struct({ title: Schema.String, detail: Schema.optionalKey(Schema.String) })

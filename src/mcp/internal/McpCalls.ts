@@ -37,7 +37,7 @@ type Item =
       readonly answer: (result: Official.CreateMessageResult | Error) => void
     }
 
-export type Inbox = Queue.Queue<Item, Cause.Done>
+type Inbox = Queue.Queue<Item, Cause.Done>
 
 const cancelled: Official.ElicitResult = { action: "cancel" }
 

@@ -12,9 +12,8 @@ import * as FailureText from "../../internal/failureText.ts"
 import { shown } from "../../internal/invalidInput.ts"
 import { kindOfJson } from "../../internal/invalidTool.ts"
 import { isObject, maxDepth, nestsTooDeep } from "../../internal/json.ts"
-import { McpError } from "./McpError.ts"
 import * as McpModel from "./McpModel.ts"
-import type { Options, Server, HttpServer, StdioServer } from "./McpModel.ts"
+import { type Options, type Server, type HttpServer, type StdioServer, McpError } from "./McpModel.ts"
 
 /** No time limit of the package counts: those of the effects do. It takes milliseconds that fit in 31 bits. */
 const noTimeout = 2 ** 31 - 1

@@ -1,6 +1,4 @@
-/**
- * The servers, options and states of MCP clients.
- */
+/** The servers, options, states and failures of MCP clients. */
 import type * as Official from "@modelcontextprotocol/client"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -11,7 +9,7 @@ import type * as AgentEvent from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
 import * as Tool from "../../Tool.ts"
 import * as Output from "../../internal/toolOutput.ts"
-import type { McpError } from "./McpError.ts"
+import { TaggedError } from "../../internal/errors.ts"
 
 /**
  * A server that is a program of this machine, which talks over stdin and stdout.
@@ -202,3 +200,46 @@ const blockOf = (block: Official.ContentBlock): Block =>
 /** A resource: text and images as they are, other bytes by their size. */
 export const resourceOf = (resource: Official.TextResourceContents | Official.BlobResourceContents): Block =>
   Output.resourceOf(resource) ?? Message.text(JSON.stringify(resource))
+
+/**
+ * An MCP server did not do what it was asked.
+ *
+ * **Details**
+ *
+ * `reason` is one of:
+ *
+ * - `"notInstalled"`: the package `@modelcontextprotocol/client` is not installed.
+ * - `"unreachable"`: the server does not start, or does not answer at its address.
+ * - `"unauthorized"`: the server wants credentials.
+ * - `"lost"`: the connection ended in the middle of the request. The server may have done the work.
+ * - `"timeout"`: the server took longer than the time limit.
+ * - `"protocol"`: the server refused the request, or answered with something that is not valid.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class McpError extends TaggedError<McpError>()("McpError", {
+  /** The name of the server. */
+  server: Schema.String,
+  /** The kind of failure. */
+  reason: Schema.Literals(["notInstalled", "unreachable", "unauthorized", "lost", "timeout", "protocol"]),
+  /** The failure in words. */
+  detail: Schema.String,
+  /** `true` if the server did not get the request, so that it can be sent again. Absent where it may have. */
+  notSent: Schema.optionalKey(Schema.Literal(true)),
+  /** The last lines that a server of this machine wrote to stderr; absent if it wrote none. The model does not read them. */
+  stderr: Schema.optionalKey(Schema.String)
+}) {
+  override get message(): string {
+    return `The MCP server ${this.server} ${failed[this.reason]}: ${this.detail}`
+  }
+}
+
+const failed: Readonly<Record<McpError["reason"], string>> = {
+  notInstalled: "cannot be used",
+  unreachable: "is not connected",
+  unauthorized: "wants credentials",
+  lost: "ended its connection",
+  timeout: "took too long",
+  protocol: "refused the request"
+}

@@ -171,7 +171,7 @@ type Block = ToolOutput["content"][number]
 const detailsKey = "effect-agent/details"
 
 /** A result. `details` that its text is the JSON of are structured content, as MCP wants it; others are metadata. */
-export const resultOf = ({ content, details, isError }: ToolOutput): McpSchema.CallToolResult =>
+const resultOf = ({ content, details, isError }: ToolOutput): McpSchema.CallToolResult =>
   new McpSchema.CallToolResult({
     content: content.map(blockOf),
     ...(details === undefined
@@ -200,7 +200,7 @@ const blockOf = (block: Block): McpSchema.ContentBlock => {
 // ───────────────────────── Progress
 
 /** Sends progress, with a message or without one, and waits until it is on its way. */
-export type Progress = (message?: string) => Effect.Effect<void>
+type Progress = (message?: string) => Effect.Effect<void>
 
 const none: Progress = () => Effect.void
 

@@ -18,7 +18,7 @@ import {
   ServerError,
   StreamTruncated
 } from "../../ProviderError.ts"
-import * as Wording from "../../http/Wording.ts"
+import * as VendorText from "../../http/VendorText.ts"
 import { maxDepth, nestsTooDeep } from "../../internal/json.ts"
 import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
 import { type Frame, type Framing, joined, type Reader } from "../Framing.ts"
@@ -168,7 +168,7 @@ export class Answer {
     this.hasData = true
     const { data, event } = frame
     if (event === "error") {
-      this.outcome = ofErrorEvent(this.redact(Wording.shortened(data)), this.call.model)
+      this.outcome = ofErrorEvent(this.redact(VendorText.shortened(data)), this.call.model)
       return
     }
     const isLast = this.decoder.step(frame)
@@ -184,7 +184,9 @@ export class Answer {
     if (isUnreadable && isKeepAlive(data)) return
     if (isUnreadable && this.isLenient && !isError(data)) {
       this.forgiven ??= reason
-      this.reply.note(`a chunk that cannot be read: ${Wording.cut(this.redact(Wording.shortened(data)), 80)}`)
+      this.reply.note(
+        `a chunk that cannot be read: ${VendorText.cut(this.redact(VendorText.shortened(data)), 80)}`
+      )
     } else this.outcome = reason
   }
 
@@ -208,7 +210,7 @@ export class Answer {
 
   /** The failure that the data reports, without secrets. */
   private redacted(data: string, reason: Reason): Reason {
-    const clean = this.redact(Wording.shortened(data))
+    const clean = this.redact(VendorText.shortened(data))
     if (clean === data) return reason
     const again = this.decoder.step({ event: "", data: clean })
     return isReason(again) ? again : ofErrorEvent(clean, this.call.model)
@@ -222,8 +224,8 @@ export class Answer {
     if (failure !== undefined || this.hasData) return failure
     return new ProtocolFault({
       kind: "contentType",
-      detail: `Not an event stream: ${Wording.cut(stray, 200)}`,
-      body: Wording.excerpt(stray)
+      detail: `Not an event stream: ${VendorText.cut(stray, 200)}`,
+      body: VendorText.excerpt(stray)
     })
   }
 
@@ -244,7 +246,7 @@ export class Answer {
 
   /** Removes secrets from a reason whose text came with an earlier event. */
   private reworded(reason: Reason): Reason {
-    const detail = this.redact(Wording.shortened(reason.detail))
+    const detail = this.redact(VendorText.shortened(reason.detail))
     if (detail === reason.detail) return reason
     return reason._tag === "InvalidRequest" ? new InvalidRequest({ detail }) : new ServerError({ detail })
   }

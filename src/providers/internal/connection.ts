@@ -26,10 +26,9 @@ import {
   Transport,
   InvalidRequest
 } from "../../ProviderError.ts"
-import * as RetryAfter from "../../http/RetryAfter.ts"
+import * as VendorFailure from "../../http/VendorFailure.ts"
 import { refusedPart } from "../../http/VendorErrors.ts"
-import * as VendorKeys from "../../http/VendorKeys.ts"
-import * as Wording from "../../http/Wording.ts"
+import * as VendorText from "../../http/VendorText.ts"
 import { ofResponse } from "./reading.ts"
 import * as Secrets from "./secrets.ts"
 import type { Redact } from "./secrets.ts"
@@ -358,7 +357,7 @@ type RateLimits = Readonly<Record<string, RateLimit>>
 
 /** Reads the headers of a response. `now` is in milliseconds since the epoch. */
 export const headOf = (all: Headers, redact: Redact, now: number): Head => {
-  const headers = redactedNames(VendorKeys.shown(all), redact)
+  const headers = redactedNames(VendorText.shown(all), redact)
   const limits = Object.entries(headers).reduce((limits, field) => added(limits, field, now), none)
   return {
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
@@ -393,7 +392,7 @@ const added = (limits: RateLimits, [header, value]: readonly [string, string], n
   if (member === undefined) return limits
   const name = names[subject] ?? "requests"
   const known = limits[name] ?? {}
-  const found = kind === "reset" ? RetryAfter.resetAt(value.trim(), now) : numberIn(value)
+  const found = kind === "reset" ? VendorFailure.resetAt(value.trim(), now) : numberIn(value)
   if (found === undefined || member in known) return limits
   const read = kind === "reset" ? Duration.millis(Math.max(0, found)) : found
   return { ...limits, [name]: { ...known, [member]: read } }
@@ -428,7 +427,7 @@ export const refusalOf = Effect.fnUntraced(function* (
       ? (headers["content-type"] ?? "")
       : `the encoding ${headers["content-encoding"]}`
     const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}. Check the base URL, which often ends with /v1`
-    const excerpt = body === "" ? {} : { body: Wording.excerpt(body) }
+    const excerpt = body === "" ? {} : { body: VendorText.excerpt(body) }
     return new ProtocolFault({ kind: "contentType", detail, status, ...excerpt })
   }
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()

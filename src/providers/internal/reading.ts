@@ -1,7 +1,7 @@
 /** The parts that protocols share in reading answers: failures, token counts, probabilities, stop reasons and refusals. */
 import { Protocol, type Reason } from "../../ProviderError.ts"
 import { inBand, inText } from "../../http/VendorFailure.ts"
-import * as Wording from "../../http/Wording.ts"
+import * as VendorText from "../../http/VendorText.ts"
 import * as Json from "./json.ts"
 
 export { inText, ofErrorEvent, ofResponse } from "../../http/VendorFailure.ts"
@@ -17,11 +17,11 @@ import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
 export const badJson = (data: string): Reason =>
   new Protocol({
     kind: "badJson",
-    detail: `${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`
+    detail: `${VendorText.cut(Json.problem(data), 200)}: ${VendorText.cut(data, 200)}`
   })
 
 export const badShape = (problem: string, data: string): Reason =>
-  new Protocol({ kind: "badShape", detail: `${problem}: ${Wording.cut(data, 200)}` })
+  new Protocol({ kind: "badShape", detail: `${problem}: ${VendorText.cut(data, 200)}` })
 
 /** The object in an event of the protocol. `what` is the noun for one: `an event`. */
 export const objectIn = (data: string, what: string): Json.JsonObject | Reason => {

@@ -11,7 +11,7 @@ import * as Json from "../../internal/json.ts"
 import { ModelEvent } from "../../ModelEvent.ts"
 import { Protocol, ProviderError, ServerError } from "../../ProviderError.ts"
 import { sane } from "../../Usage.ts"
-import * as VendorKeys from "../../http/VendorKeys.ts"
+import * as VendorText from "../../http/VendorText.ts"
 
 // ───────────────────────── To frames
 
@@ -37,7 +37,7 @@ export const writeError = (error: ProviderError): string =>
   frame(errorName, JSON.stringify(encodeError(error), withoutKeys))
 
 const withoutKeys = (_: string, value: unknown): unknown =>
-  typeof value === "string" ? VendorKeys.cutOut(value) : value
+  typeof value === "string" ? VendorText.cutOut(value) : value
 
 const frame = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`
 

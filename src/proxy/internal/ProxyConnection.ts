@@ -37,9 +37,9 @@ import {
   StreamTruncated,
   Transport
 } from "../../ProviderError.ts"
-import * as ConnectionFailure from "../../http/ConnectionFailure.ts"
+import * as HttpConnection from "../../http/HttpConnection.ts"
 import * as VendorFailure from "../../http/VendorFailure.ts"
-import * as VendorKeys from "../../http/VendorKeys.ts"
+import * as VendorText from "../../http/VendorText.ts"
 import { Retries } from "../../internal/attempts.ts"
 import type { Frame } from "./EventFrame.ts"
 
@@ -90,7 +90,7 @@ const open = Effect.fnUntraced(function* (
   if (problem !== undefined) return yield* fail(new InvalidRequest({ detail: problem }))
   const firstByte = Duration.fromInputUnsafe(timeouts?.firstByte ?? "60 seconds")
   const response = yield* direct(HttpClient.withScope(client).execute(requestOf(outgoing))).pipe(
-    Effect.mapError((error) => fail(ConnectionFailure.reason(error, url, redact))),
+    Effect.mapError((error) => fail(HttpConnection.reason(error, url, redact))),
     Effect.timeoutOrElse({
       duration: firstByte,
       orElse: () => Effect.fail(fail(stalled("firstByte", firstByte)))
@@ -133,7 +133,7 @@ const direct = <A, E, R>(execute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R
 
 const redactOf = ({ token }: Outgoing): Redact => {
   const secret = token === undefined ? "" : Redacted.value(token)
-  return (text) => VendorKeys.cutOut(secret === "" ? text : text.replaceAll(secret, VendorKeys.redacted))
+  return (text) => VendorText.cutOut(secret === "" ? text : text.replaceAll(secret, VendorText.redacted))
 }
 
 const stalled = (kind: StreamStalled["kind"], after: Duration.Duration): StreamStalled =>
@@ -209,7 +209,7 @@ class Reading {
 
   /** A connection that breaks after the head of the response truncates the answer. */
   private dropped(error: HttpClientError): Reason {
-    const reason = ConnectionFailure.reason(error, this.outgoing.url, this.redact)
+    const reason = HttpConnection.reason(error, this.outgoing.url, this.redact)
     return reason._tag === "Transport" ? new StreamTruncated({ detail: reason.detail }) : reason
   }
 

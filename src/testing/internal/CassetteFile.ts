@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ModelEvent } from "../../ModelEvent.ts"
 import { ProviderError } from "../../ProviderError.ts"
-import * as VendorKeys from "../../http/VendorKeys.ts"
+import * as VendorText from "../../http/VendorText.ts"
 import { TaggedError } from "../../internal/errors.ts"
 import { isObject } from "../../internal/json.ts"
 
@@ -149,7 +149,7 @@ export const make = (secrets: ReadonlyArray<Redacted.Redacted>): Redact => {
     .filter((value) => value !== "")
     .sort((a, b) => b.length - a.length)
   return (text) =>
-    VendorKeys.cutOut(values.reduce((rest, value) => rest.replaceAll(value, VendorKeys.redacted), text))
+    VendorText.cutOut(values.reduce((rest, value) => rest.replaceAll(value, VendorText.redacted), text))
 }
 
 /** Removes the secrets from every text of a value. */
@@ -218,7 +218,7 @@ const unnamed = (json: Schema.Json): Schema.Json => {
   if (Array.isArray(json)) return json.map(unnamed)
   if (!isObject(json)) return json
   return mapValues(json, (value, name) =>
-    typeof value === "string" && secretName.test(name) ? VendorKeys.redacted : unnamed(value)
+    typeof value === "string" && secretName.test(name) ? VendorText.redacted : unnamed(value)
   )
 }
 

@@ -1,10 +1,9 @@
 /** The fold of events to rows. */
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import { add, zero } from "../../internal/usageSum.ts"
-import type { Block, Shown, State, Turn, View } from "./model.ts"
-import * as Messages from "./messages.ts"
 import * as Rows from "./rows.ts"
-import * as Texts from "./texts.ts"
+import type { Block, Shown, State, Turn, View } from "./rows.ts"
+import * as Messages from "./messages.ts"
 
 export const fold = (view: View, event: AgentEvent): View => {
   switch (event._tag) {
@@ -71,7 +70,7 @@ const started = (view: View, event: OfTag<"RunStart">): View => {
   const { model, path, prompts, runId, timestamp: from } = event
   if (path !== undefined) return inside(view, event)
   const [prompt] = prompts
-  const title = prompt?.role === "user" ? Texts.firstLine(Texts.textOf(prompt.content)) : view.run?.title
+  const title = prompt?.role === "user" ? Rows.firstLine(Rows.textOf(prompt.content)) : view.run?.title
   const run = {
     runId,
     status: "running",
@@ -105,7 +104,7 @@ const ended = (view: View, event: OfTag<"RunEnd">): View => {
   const rest = status === "suspended" ? view : Rows.changedAll(view, isLeft, Rows.ended(state, to))
   const lacksRow =
     error !== undefined && !rest.rows.some((row) => row.runId === runId && row.kind === "error")
-  const failed = lacksRow ? at(rest, event, { kind: "error", text: Texts.wordsOf(error) }, "failed") : rest
+  const failed = lacksRow ? at(rest, event, { kind: "error", text: Rows.wordsOf(error) }, "failed") : rest
   if (path !== undefined) {
     const call = Rows.callAround(view, event)
     return call === undefined ? failed : Rows.changed(failed, ({ id }) => id === call.id, spent(usage))
@@ -114,7 +113,7 @@ const ended = (view: View, event: OfTag<"RunEnd">): View => {
     ...ofRun(failed, () => ({ status, to, usage })),
     usage: add(view.usageBefore, usage),
     asked: status === "suspended" ? view.asked : [],
-    error: error && Texts.wordsOf(error)
+    error: error && Rows.wordsOf(error)
   }
 }
 
@@ -192,7 +191,7 @@ const modelEnded = (view: View, event: OfTag<"ModelCallEnd">): View => {
 const modelFailed = (view: View, event: OfTag<"ModelCallError">): View =>
   Rows.changed(view, isCallOf(event), (row) => ({
     ...Rows.ended("failed", event.timestamp)(row),
-    ...Rows.said(view, { kind: "call", title: row.title, text: Texts.wordsOf(event.error) })
+    ...Rows.said(view, { kind: "call", title: row.title, text: Rows.wordsOf(event.error) })
   }))
 
 // ───────────────────────── Tool calls
@@ -209,8 +208,8 @@ const ofCall = (
     case "ToolExecutionStart":
       return Rows.changed(shown, isMeant, ({ to: _to, ...row }) => ({ ...row, state: "running" }))
     case "ToolInvoked": {
-      const title = Texts.callTitle(toolName, event.params)
-      const given = Rows.said(view, { kind: "tool", title, text: Texts.jsonOf(event.params) })
+      const title = Rows.callTitle(toolName, event.params)
+      const given = Rows.said(view, { kind: "tool", title, text: Rows.jsonOf(event.params) })
       return Rows.changed(view, isMeant, (row) => ({
         ...row,
         ...(event.modified ? { ...given, kind: row.kind, digest: "" } : {}),
@@ -219,8 +218,8 @@ const ofCall = (
     }
     case "ToolExecutionProgress": {
       const { output } = view.bounds
-      const result = Texts.textOf(event.partial.content).slice(-output)
-      return Rows.changed(view, isMeant, (row) => ({ ...row, result, preview: Texts.lineOf(result, 300) }))
+      const result = Rows.textOf(event.partial.content).slice(-output)
+      return Rows.changed(view, isMeant, (row) => ({ ...row, result, preview: Rows.lineOf(result, 300) }))
     }
     case "ToolExecutionEnd":
       return callEnded(view, event, isMeant)
@@ -232,8 +231,8 @@ const callId = (runId: string, toolCallId: string): string => `${runId}/${toolCa
 /** A row for a call that no message has announced. */
 const call = (view: View, event: OfTag<"ToolExecutionStart">): View => {
   const { params, runId, toolCallId, toolName } = event
-  const title = Texts.callTitle(toolName, params)
-  const said = Rows.said(view, { kind: "tool", title, text: Texts.jsonOf(params) })
+  const title = Rows.callTitle(toolName, params)
+  const said = Rows.said(view, { kind: "tool", title, text: Rows.jsonOf(params) })
   const place = Rows.placeOf(view, event, callId(runId, toolCallId))
   return Rows.added(view, { ...said, ...place, digest: "", state: "running", toolCallId })
 }
@@ -242,7 +241,7 @@ const callEnded = (view: View, event: OfTag<"ToolExecutionEnd">, isMeant: (row: 
   const { durationMs, isError, outcome, result, timestamp: to } = event
   const state = outcomes.get(outcome) ?? (isError ? "failed" : "done")
   const next = Rows.changed(view, isMeant, (row) => ({
-    ...Rows.answered(view, row, Texts.textOf(result.content)),
+    ...Rows.answered(view, row, Rows.textOf(result.content)),
     state,
     to
   }))
@@ -267,14 +266,14 @@ const outcomes: ReadonlyMap<string, State> = new Map([
 const happened = (view: View, event: AgentEvent): View => {
   switch (event._tag) {
     case "Output":
-      return at(view, event, { kind: "output", title: "", text: Texts.jsonOf(event.value) })
+      return at(view, event, { kind: "output", title: "", text: Rows.jsonOf(event.value) })
     case "RunError": {
-      const failed = at(view, event, { kind: "error", text: Texts.wordsOf(event.error) }, "failed")
+      const failed = at(view, event, { kind: "error", text: Rows.wordsOf(event.error) }, "failed")
       return ofRun(failed, problem)
     }
     case "ModelCallRetry":
     case "RunRetry": {
-      const text = Texts.wordsOf(event.error)
+      const text = Rows.wordsOf(event.error)
       return at(view, event, { kind: "retry", title: String(event.attempt), text })
     }
     case "Compaction":
@@ -322,7 +321,7 @@ const compacted = (view: View, event: OfTag<"Compaction">): View => {
   const isBegun = (row: Block) => row.kind === "compaction" && row.runId === runId && row.state === "running"
   const open = view.rows.some(isBegun) ? view : begun(view, event, "compaction", "")
   const text =
-    error === undefined ? `from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens` : Texts.wordsOf(error)
+    error === undefined ? `from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens` : Rows.wordsOf(error)
   return Rows.changed(open, isBegun, (row) => ({
     ...row,
     ...Rows.said(view, { kind: "compaction", title: "", text }),

@@ -1,9 +1,8 @@
 /** The rows of messages: prompts, and the blocks of answers. */
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import type { Assistant, Message } from "../../Message.ts"
-import type { Block, State, View } from "./model.ts"
 import * as Rows from "./rows.ts"
-import * as Texts from "./texts.ts"
+import type { Block, State, View } from "./rows.ts"
 
 /** Folds a piece of an answer. */
 export const delta = (view: View, event: OfTag<"MessageDelta">): View => {
@@ -69,7 +68,7 @@ export const end = (view: View, event: OfTag<"MessageEnd">): View => {
   const { message } = event
   switch (message.role) {
     case "user":
-      return prompt(view, event, { kind: "user", text: Texts.textOf(message.content) })
+      return prompt(view, event, { kind: "user", text: Rows.textOf(message.content) })
     case "assistant":
       return answer(view, event, message)
     case "toolResult": {
@@ -79,14 +78,14 @@ export const end = (view: View, event: OfTag<"MessageEnd">): View => {
         view,
         ({ id }) => id === call.id,
         (row) => ({
-          ...Rows.answered(view, row, Texts.textOf(message.content)),
+          ...Rows.answered(view, row, Rows.textOf(message.content)),
           state: message.isError ? "failed" : "done",
           to: event.timestamp
         })
       )
     }
     case "custom":
-      return prompt(view, event, { kind: "note", text: `${message.kind} ${Texts.jsonOf(message.data)}` })
+      return prompt(view, event, { kind: "note", text: `${message.kind} ${Rows.jsonOf(message.data)}` })
   }
 }
 
@@ -148,13 +147,13 @@ const partOf = (block: Extract<Message, { readonly role: "assistant" }>["content
     case "thinking":
       return { kind: "thinking", text: block.text, state: "done" }
     case "toolCall": {
-      const title = Texts.callTitle(block.name, block.params)
+      const title = Rows.callTitle(block.name, block.params)
       return { kind: "tool", title, text: block.rawArguments, state: "running", toolCallId: block.id }
     }
     case "hostedTool": {
       const { id, isError, name, params, result } = block
-      const title = Texts.callTitle(name, params)
-      const said = { title, text: Texts.jsonOf(params), result: Texts.jsonOf(result) }
+      const title = Rows.callTitle(name, params)
+      const said = { title, text: Rows.jsonOf(params), result: Rows.jsonOf(result) }
       return { kind: "tool", ...said, state: isError === true ? "failed" : "done", toolCallId: id }
     }
     case "source":
@@ -176,7 +175,7 @@ type Answered = OfTag<"ApprovalAnswered" | "QuestionAnswered">
 export const request = (view: View, event: Asked | Answered): View => {
   switch (event._tag) {
     case "ApprovalRequested":
-      return asked(view, event, { kind: "approval", title: event.toolName, text: Texts.jsonOf(event.params) })
+      return asked(view, event, { kind: "approval", title: event.toolName, text: Rows.jsonOf(event.params) })
     case "QuestionAsked":
       return asked(view, event, { kind: "question", text: event.question })
     case "ApprovalAnswered":
@@ -208,7 +207,7 @@ const asked = (view: View, event: Asked, said: Rows.Said): View => {
 const requestAnswered = (view: View, event: Answered): View => {
   const id = idOf(event)
   const isRefused = event._tag === "ApprovalAnswered" ? event.decision === "reject" : event.declined === true
-  const words = event._tag === "ApprovalAnswered" ? (event.reason ?? "") : Texts.jsonOf(event.answer)
+  const words = event._tag === "ApprovalAnswered" ? (event.reason ?? "") : Rows.jsonOf(event.answer)
   const rows = Rows.changed(
     ofCall(view, event, "running"),
     (row) => row.id === id,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as VendorKeys from "../src/http/VendorKeys.ts"
+import * as VendorText from "../src/http/VendorText.ts"
 
 // Put together here, so that nobody takes them for keys.
 const body = "abcdef0123456789"
@@ -7,17 +7,17 @@ const heads =
   "sk- sk-proj- sk-ant-api03- sk-or-v1- sk_live_ rk_live_ gsk_ csk- nvapi- fw_ xai- hf_ ghp_ gho_ github_pat_ glpat- xoxb- npm_ pypi- AIza ya29."
 const keys = [...heads.split(" ").map((head) => head + body), "AKIA" + "IOSFODNN7EXAMPLE"]
 
-describe("VendorKeys", () => {
+describe("keys in texts", () => {
   it("cuts keys out of a text", () => {
     for (const key of keys) {
-      assert.strictEqual(VendorKeys.cutOut(`{"key":"${key}"} is bad`), `{"key":"[redacted]"} is bad`, key)
-      assert.strictEqual(VendorKeys.cutOut(`${key} and ${key}`), "[redacted] and [redacted]", key)
+      assert.strictEqual(VendorText.cutOut(`{"key":"${key}"} is bad`), `{"key":"[redacted]"} is bad`, key)
+      assert.strictEqual(VendorText.cutOut(`${key} and ${key}`), "[redacted] and [redacted]", key)
     }
-    assert.strictEqual(VendorKeys.cutOut(`authorization: Bearer ${body}`), "authorization: [redacted]")
+    assert.strictEqual(VendorText.cutOut(`authorization: Bearer ${body}`), "authorization: [redacted]")
   })
 
   it("knows a key when it sees one", () => {
-    for (const key of keys) assert.isTrue(VendorKeys.is(key), key)
+    for (const key of keys) assert.isTrue(VendorText.isKey(key), key)
   })
 
   it("leaves alone what only begins like one", () => {
@@ -31,8 +31,8 @@ describe("VendorKeys", () => {
       "/home/me/sk-tools/bin",
       "sk_SK.UTF-8"
     ]) {
-      assert.strictEqual(VendorKeys.cutOut(`a ${word} b`), `a ${word} b`)
-      assert.isFalse(VendorKeys.is(word), word)
+      assert.strictEqual(VendorText.cutOut(`a ${word} b`), `a ${word} b`)
+      assert.isFalse(VendorText.isKey(word), word)
     }
   })
 })

@@ -1,15 +1,198 @@
 /**
- * The conversion of model events to the parts of a response of `effect/ai`.
+ * A call of a `LanguageModel` as a request, and the answer as the parts of a response.
+ *
+ * Each message is converted once, so that a chat that sends the same prompt again, with more at its end, is encoded once.
  */
-import type * as Response from "effect/ai/Response"
-import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as AiTool from "effect/ai/Tool"
+import * as Base64 from "effect/encoding/Base64"
+import * as Message from "../../Message.ts"
 import type { Assistant, Media, Source, StopReason } from "../../Message.ts"
-import type { ModelEvent } from "../../ModelEvent.ts"
+import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
+import type { ModelOptions } from "../../RunOptions.ts"
+import * as AiParts from "./AiParts.ts"
+import * as PartMetadata from "../../reply/PartMetadata.ts"
 import * as ModelEvents from "../../ModelEvent.ts"
+import type { ModelEvent } from "../../ModelEvent.ts"
 import type { ProviderError } from "../../ProviderError.ts"
 import type { Usage } from "../../Usage.ts"
-import * as AiMetadata from "./AiMetadata.ts"
+
+/** The provider, the model and the options of the requests. */
+interface Target {
+  readonly provider: string
+  readonly model: string
+  readonly options: ModelOptions
+}
+
+/** Makes a function that converts calls for this target. It joins all system messages. */
+export const reader = (target: Target): ((call: LanguageModel.ProviderOptions) => ModelRequest) => {
+  const known = new WeakMap<Prompt.Message, ReadonlyArray<Message.ModelMessage>>()
+  const messagesOf = (message: Prompt.Message) => {
+    const found = known.get(message) ?? read(target, message)
+    known.set(message, found)
+    return found
+  }
+  return ({ prompt, responseFormat, toolChoice, tools }) => {
+    const system = prompt.content.flatMap((message) => (message.role === "system" ? [message.content] : []))
+    return {
+      model: target.model,
+      ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
+      messages: prompt.content.flatMap(messagesOf),
+      tools: tools.map(definitionOf),
+      options: {
+        ...target.options,
+        ...(tools.length === 0 ? {} : { toolChoice: toolChoiceOf(toolChoice) }),
+        ...(responseFormat.type === "text" ? {} : { output: outputOf(responseFormat) })
+      }
+    }
+  }
+}
+
+/** Returns the reason why no request can have the content of a call, or `undefined`. */
+export const unsupported = ({ tools }: LanguageModel.ProviderOptions): AiError.AiErrorReason | undefined => {
+  const hosted = tools.find(AiTool.isProviderDefined)
+  return hosted === undefined
+    ? undefined
+    : new AiError.ToolConfigurationError({
+        toolName: hosted.name,
+        description: "a tool that a vendor defines cannot be used with this model"
+      })
+}
+
+const strictOf = (tool: AiTool.Any): Pick<ToolDefinition, "strict"> => {
+  const strict = AiTool.getStrictMode(tool)
+  return strict === undefined ? {} : { strict }
+}
+
+const definitions = new WeakMap<AiTool.Any, ToolDefinition>()
+
+const definitionOf = (tool: AiTool.Any): ToolDefinition => {
+  const made = definitions.get(tool) ?? {
+    name: tool.name,
+    description: AiTool.getDescription(tool) ?? "",
+    parameters: toJson(AiTool.getJsonSchema(tool)),
+    ...strictOf(tool)
+  }
+  definitions.set(tool, made)
+  return made
+}
+
+/** Converts a choice. `oneOf` has selected the tools already. */
+const toolChoiceOf = (choice: LanguageModel.ToolChoice<string>): NonNullable<ModelOptions["toolChoice"]> => {
+  if (typeof choice === "string") return choice
+  return "tool" in choice ? { name: choice.tool } : (choice.mode ?? "auto")
+}
+
+const outputOf = ({
+  objectName,
+  schema
+}: Extract<LanguageModel.ProviderOptions["responseFormat"], { readonly type: "json" }>) => ({
+  name: objectName,
+  schema: toJson(AiTool.getJsonSchemaFromSchema(schema))
+})
+
+const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
+
+const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.ModelMessage> => {
+  switch (message.role) {
+    case "system":
+      return []
+    case "user":
+      return [{ ...Message.user(message.content.map(readUser)), ...AiParts.toVendor(message.options) }]
+    case "assistant":
+      return readAnswer(target, message)
+    case "tool":
+      return message.content.flatMap((part) => (part.type === "tool-result" ? [readResult(part)] : []))
+  }
+}
+
+/** Only parts of the user have members for vendors: the options of an answer are data of the model that gave it. */
+const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] => ({
+  ...(part.type === "text" ? Message.text(part.text) : AiParts.fileOf(part)),
+  ...AiParts.toVendor(part.options)
+})
+
+const readAnswer = (
+  { model, provider }: Target,
+  { content }: Prompt.AssistantMessage
+): ReadonlyArray<Message.Assistant> => {
+  const blocks = content.flatMap((part): ReadonlyArray<Message.Assistant["content"][number]> => {
+    switch (part.type) {
+      case "text":
+        return [{ type: "text", text: part.text, ...opaqueOf(part) }]
+      case "reasoning":
+        return [{ type: "thinking", text: part.text, ...opaqueOf(part) }]
+      case "tool-call":
+        return [part.providerExecuted ? readHostedCall(part) : readCall(part)]
+      case "tool-result":
+        return part.providerExecuted ? [readHostedResult(part)] : []
+      case "file":
+        return readMedia(part)
+      case "tool-approval-request":
+        return []
+    }
+  })
+  const stopReason = blocks.some((block) => block.type === "toolCall") ? "toolUse" : "stop"
+  return blocks.length === 0 ? [] : [Message.assistant(blocks, { model, provider, stopReason })]
+}
+
+const readCall = (part: Prompt.ToolCallPart): Message.ToolCall => {
+  const params = toJson(part.params ?? {})
+  return {
+    type: "toolCall",
+    id: part.id,
+    name: part.name,
+    rawArguments: JSON.stringify(params),
+    params,
+    ...opaqueOf(part)
+  }
+}
+
+const readHostedCall = (part: Prompt.ToolCallPart): Message.HostedTool => ({
+  type: "hostedTool",
+  id: part.id,
+  name: part.name,
+  params: AiParts.toJson(part.params),
+  ...opaqueOf(part)
+})
+
+const readHostedResult = (part: Prompt.ToolResultPart): Message.HostedTool => ({
+  type: "hostedTool",
+  id: part.id,
+  name: part.name,
+  result: AiParts.toJson(part.result),
+  ...(part.isFailure ? { isError: true } : {}),
+  ...opaqueOf(part)
+})
+
+const readMedia = (part: Prompt.FilePart): ReadonlyArray<Message.Media> => {
+  const source = AiParts.sourceOfFile(part)
+  return "fileId" in source ? [] : [{ type: "media", source, ...AiParts.restOfMedia(part.options) }]
+}
+
+const opaqueOf = ({
+  options
+}: {
+  readonly options: PartMetadata.Metadata
+}): { readonly opaque?: Schema.Json } => {
+  const opaque = options[AiParts.ownKey] ?? undefined
+  return opaque === undefined ? {} : { opaque }
+}
+
+const readResult = (part: Prompt.ToolResultPart): Message.ToolResult =>
+  Message.toolResult(part, part.modelOutput?.map(AiParts.blockOfOutput) ?? textOf(part.result), {
+    isError: part.isFailure
+  })
+
+const textOf = (result: unknown): string =>
+  typeof result === "string" ? result : (JSON.stringify(result) ?? "")
+
+// ───────────────────────── The answer, as parts of a response
 
 type Event<Tag extends ModelEvent["_tag"]> = Extract<ModelEvent, { readonly _tag: Tag }>
 type Part = Response.StreamPartEncoded
@@ -110,7 +293,7 @@ export class Writer {
     }
     if (event._tag === "TextEnd" || event._tag === "ThinkingEnd") {
       this.open.delete(event.contentIndex)
-      out.push({ type: `${kind}-end`, id, ...AiMetadata.fromOpaque(event) })
+      out.push({ type: `${kind}-end`, id, ...AiParts.fromOpaque(event) })
     }
   }
 
@@ -138,9 +321,9 @@ export const ofReply = ({
 const blockOf = (block: Assistant["content"][number], index: number): ReadonlyArray<Response.PartEncoded> => {
   switch (block.type) {
     case "text":
-      return [{ type: "text", text: block.text, ...AiMetadata.fromOpaque(block) }]
+      return [{ type: "text", text: block.text, ...AiParts.fromOpaque(block) }]
     case "thinking":
-      return [{ type: "reasoning", text: block.text, ...AiMetadata.fromOpaque(block) }]
+      return [{ type: "reasoning", text: block.text, ...AiParts.fromOpaque(block) }]
     case "toolCall":
       return [callOf(block, block)]
     case "source":
@@ -163,7 +346,7 @@ const sourceOf = (source: Source, index: number): ReadonlyArray<SourcePart> => {
     type: "source",
     id,
     title,
-    ...(citedText === undefined ? {} : { metadata: { [AiMetadata.ownKey]: { citedText } } })
+    ...(citedText === undefined ? {} : { metadata: { [AiParts.ownKey]: { citedText } } })
   } as const
   return url !== undefined && URL.canParse(url)
     ? [{ ...own, sourceType: "url", url }]
@@ -179,7 +362,7 @@ const fileOf = (media: Media, index: number): ReadonlyArray<Response.FilePartEnc
   }
   const { data, mediaType } = source
   return Result.isSuccess(Base64.decode(data))
-    ? [{ type: "file", data, mediaType, ...AiMetadata.fromMedia(media) }]
+    ? [{ type: "file", data, mediaType, ...AiParts.fromMedia(media) }]
     : []
 }
 
@@ -189,7 +372,7 @@ const callOf = (
   end: Pick<Event<"ToolCallEnd">, "rawArguments" | "opaque">
 ): Response.ToolCallPartEncoded => {
   const params = ModelEvents.parseArguments(end.rawArguments) ?? end.rawArguments
-  return { type: "tool-call", id, name, params, ...AiMetadata.fromOpaque(end) }
+  return { type: "tool-call", id, name, params, ...AiParts.fromOpaque(end) }
 }
 
 const metadataOf = ({

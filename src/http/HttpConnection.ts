@@ -1,11 +1,16 @@
 /**
- * Converts the error of a failed connection to a `Reason`. Runtimes and clients wrap errors differently; the
- * code is in one of the causes.
+ * The connection of a request to a provider: why it failed, and when it closes.
+ *
+ * Runtimes and clients wrap errors differently; the code is in one of the causes.
  */
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import { hasProperty } from "effect/Predicate"
-import type { Reason } from "../ProviderError.ts"
-import { InvalidRequest, StreamStalled, Transport } from "../ProviderError.ts"
+import * as Scope from "effect/Scope"
+import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import { type Reason, InvalidRequest, StreamStalled, Transport } from "../ProviderError.ts"
 
 /**
  * The reason for an error of a client. `redact` replaces secrets in its message, which contains only the host of the URL, because the
@@ -100,3 +105,30 @@ const causes = (cause: unknown, depth = 0): ReadonlyArray<unknown> => {
 
 const codeOf = (link: unknown): string | undefined =>
   hasProperty(link, "code") && typeof link.code === "string" && link.code !== "" ? link.code : undefined
+
+// ───────────────────────── The request that is being sent
+//
+// A provider reads a body at most once, as a stream, and closes a scope when it needs the connection no longer. A client that relies on
+// that needs neither a Node stream nor an abort controller.
+
+/** A request of a provider. */
+interface ProviderRequest {
+  readonly request: HttpClientRequest
+  /** Closes when the provider needs the connection no longer. */
+  readonly scope: Scope.Scope
+}
+
+/** The request of a provider that is being sent. Decorators of the client may send others meanwhile. */
+export const Current = Context.Reference<ProviderRequest | undefined>("effect-agent/ProviderRequest", {
+  defaultValue: () => undefined
+})
+
+/** A client whose requests are those of a provider. The scope of a request closes its connection, with every client. */
+export const scoped = <E, R>(
+  client: HttpClient.HttpClient.With<E, R>
+): HttpClient.HttpClient.With<E, R | Scope.Scope> =>
+  HttpClient.withScope(
+    HttpClient.transform(client, (response, request) =>
+      Effect.flatMap(Effect.scope, (scope) => Effect.provideService(response, Current, { request, scope }))
+    )
+  )
