@@ -12,8 +12,8 @@ import { disk as makeDisk, type Disk, Life, storesOf } from "./killing.ts"
 
 const full = "ENOSPC: no space left on device, write"
 
-/** What refuses writes. `end`: that a log is complete. */
-type Place = "session" | "log" | "end"
+/** What refuses writes. `entries`: those of a session that can be opened. `end`: that a log is complete. */
+type Place = "session" | "entries" | "log" | "end"
 
 /** Stores that refuse writes while a place of them is full. */
 const faulty = (disk: Disk, isFull: (place: Place) => boolean, reason: Session.SessionReason) => {
@@ -28,7 +28,7 @@ const faulty = (disk: Disk, isFull: (place: Place) => boolean, reason: Session.S
     get restored() {
       return session.restored
     },
-    record: (records) => kept("session", session.record(records))
+    record: (records) => kept("session", kept("entries", session.record(records)))
   })
   const sessions: SessionStore.Service = {
     ...disk.sessions,
@@ -178,6 +178,43 @@ describe("a run whose store refuses a write", () => {
       yield* Stream.runDrain(yield* runs.events(queued.runId, 0))
       assert.strictEqual((yield* runs.get(queued.runId)).status, "completed")
       assert.isFalse(host.runs.has(runId))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuses the requests about it while the store does", () =>
+    Effect.gen(function* () {
+      const { gate, runs, state } = yield* made(yield* makeDisk)
+      const runId = yield* started(runs)
+      state.full = ["session", "log", "end"]
+      yield* Deferred.succeed(gate, undefined)
+      yield* Stream.runDrain(yield* runs.events(runId, 0))
+      for (const request of [
+        runs.pause(runId),
+        runs.resume(runId),
+        runs.cancel(runId),
+        runs.steer(runId, "Hi"),
+        runs.followUp(runId, "Hi")
+      ])
+        assert.strictEqual((yield* Effect.flip(request))._tag, "StorageUnavailable")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("does not hold up a prompt behind it while the session refuses writes", () =>
+    Effect.gen(function* () {
+      const { gate, runs, state } = yield* made(yield* makeDisk)
+      const runId = yield* started(runs)
+      state.full = ["entries"]
+      yield* Deferred.succeed(gate, undefined)
+      yield* Stream.runDrain(yield* runs.events(runId, 0))
+      const start = runs.start({ sessionId: "s", prompt: "And now?", when: "queue" })
+      for (let attempt = 0; attempt < 3; attempt++) {
+        assert.strictEqual((yield* Effect.flip(start))._tag, "StorageUnavailable")
+        yield* TestClock.adjust("1 second")
+      }
+      state.full = []
+      const next = yield* start
+      yield* Stream.runDrain(yield* runs.events(next.runId, 0))
+      assert.strictEqual((yield* runs.get(next.runId)).status, "completed")
     }).pipe(Effect.scoped)
   )
 

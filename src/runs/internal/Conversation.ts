@@ -48,7 +48,7 @@ export interface ConversationHost {
   readonly isLive: (runId: string) => boolean
   /** Called when a run has its first event. */
   readonly onId: (run: LiveRun) => void
-  /** Called when the log of a run is whole. */
+  /** Called when the log of a run is whole, or this process has let go of it. */
   readonly onEnd: (run: LiveRun) => void
   /** Called when the session was closed after a while without a run. */
   readonly onRested: () => void
@@ -151,6 +151,9 @@ export class Conversation {
       closedOnFailure(scope)
     )
     yield* this.restLater(this.host.idle)
+    const refusal = this.current === undefined ? this.hold?.refusal : undefined
+    // The session has refused what the agent wrote about the run before: those that wait begin later.
+    if (refusal !== undefined) return yield* Effect.andThen(this.leave, SessionProblem.unavailable(refusal))
     return agent
   })
 
@@ -256,10 +259,16 @@ export class Conversation {
   /** Lets go of the session and its runs. Needs the lock. */
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
     this.release()
+    const { current } = this
     this.current = undefined
+    if (current !== undefined) this.host.onEnd(current)
     const left = Effect.forEach(
       this.waiting.take(() => true),
-      (run) => run.letGo,
+      (run) =>
+        Effect.andThen(
+          run.letGo,
+          Effect.sync(() => this.host.onEnd(run))
+        ),
       { discard: true }
     )
     return Effect.andThen(left, this.close)

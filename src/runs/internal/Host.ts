@@ -225,21 +225,13 @@ export class Host {
   }
 
   private letGo(conversation: Conversation): Effect.Effect<void> {
-    const { sessionId } = conversation
     return Effect.suspend(() => {
       conversation.release()
       return this.using(
         () => conversation,
         ({ leave, lock }) => lock.withPermit(Effect.uninterruptible(leave))
       )
-    }).pipe(
-      Effect.andThen(
-        Effect.sync(() => {
-          for (const run of this.runs.values())
-            if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
-        })
-      )
-    )
+    })
   }
 
   /** Waits until no tool call of the run of a session is at work. */

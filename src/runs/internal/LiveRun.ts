@@ -175,7 +175,7 @@ export class LiveRun implements RunKey {
   /** Keeps a request that the run follows: the next process does so if this one ends before it has. */
   request(requested: LogLine.Requested): Effect.Effect<void, RunLogError> {
     return Effect.catch(this.write([LogLine.requested(requested)]), (error) =>
-      this.log.state.isOver ? Effect.void : error
+      this.log.state.isOver && !this.isRefused ? Effect.void : error
     )
   }
 
@@ -437,11 +437,12 @@ export class LiveRun implements RunKey {
     })
   })
 
+  /** Waits until the run has ended, or has shown an end that the store refuses, or this process has let go of it. */
+  readonly gone: Effect.Effect<void> = Effect.raceFirst(Deferred.await(this.done), Deferred.await(this.owed))
+
   /** Waits for the end of a run that has shown it, unless the store refuses it. */
   readonly ended: Effect.Effect<void> = Effect.suspend(() =>
-    this.log.state.isOver
-      ? Effect.raceFirst(Deferred.await(this.done), Deferred.await(this.owed))
-      : Effect.void
+    this.log.state.isOver ? this.gone : Effect.void
   )
 
   /** Waits until the run does nothing before a person acts, has ended, or has gone from this process. */

@@ -1,7 +1,6 @@
 /**
  * Requests to a run that this process has. One that is acknowledged is kept: the next process follows it if this one ends first.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../../Agent.ts"
@@ -29,12 +28,12 @@ export const held = (run: LiveRun): Effect.Effect<void, Problem.StorageUnavailab
       : Effect.void
   })
 
-/** Waits until the agent has begun the run, or this process has it no longer. */
-const begun = (agent: Agent.Agent, run: LiveRun): Effect.Effect<void> => {
+/** Waits until the agent has begun the run, or this process has no more to do of it. Fails where the request would not be kept. */
+const begun = (agent: Agent.Agent, run: LiveRun): Effect.Effect<void, Problem.StorageUnavailable> => {
   const isBusy = () => agent.state.getUnsafe().phase !== "idle"
   if (isBusy()) return Effect.void
   const busy = Stream.runHead(Stream.filter(agent.state.changes, ({ phase }) => phase !== "idle"))
-  return Effect.asVoid(Effect.raceFirst(busy, Deferred.await(run.done)))
+  return Effect.andThen(Effect.raceFirst(busy, run.gone), held(run))
 }
 
 export const pause = (agent: Agent.Agent, run: LiveRun, reason?: string) =>
