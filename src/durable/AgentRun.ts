@@ -163,6 +163,10 @@ const isStorage = (error: unknown) =>
 /**
  * Provides the workflow to an engine, on the runs of the context.
  *
+ * **Details**
+ *
+ * The engine of a cluster keeps messages in the database, so the cluster needs the option `workflows`.
+ *
  * **Example** (A workflow and its run in one process, on SQLite)
  *
  * ```ts
@@ -185,7 +189,7 @@ const isStorage = (error: unknown) =>
  * const runs = DurableRuns.layer().pipe(Layer.provideMerge(DurableRuns.worker()))
  * const workflows = AgentRun.layer.pipe(
  *   Layer.provideMerge(Layer.merge(ClusterWorkflowEngine.layer, runs)),
- *   Layer.provide([agents, Cluster.embedded()]),
+ *   Layer.provide([agents, Cluster.embedded({ workflows: true })]),
  *   Layer.provide(stores)
  * )
  *

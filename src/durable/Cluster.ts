@@ -12,7 +12,7 @@
  *
  * @since 0.2.0
  */
-import type { MessageStorage } from "effect/cluster/MessageStorage"
+import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import * as RunnerHealth from "effect/cluster/RunnerHealth"
 import * as Runners from "effect/cluster/Runners"
@@ -47,6 +47,11 @@ export interface Options {
    * worker whose process ended go to others within two seconds. Default 15 seconds, at least 5: a shorter one counts as 5 seconds.
    */
   readonly lease?: Duration.Input
+  /**
+   * Whether the database keeps messages for workflows, such as `AgentRun`: `ClusterWorkflowEngine` needs them. Sessions need none, and a
+   * process without them does not look for any. Default false.
+   */
+  readonly workflows?: boolean
 }
 
 /**
@@ -63,27 +68,39 @@ export interface WorkerOptions extends Options {
 }
 
 /** The services that a process of a cluster uses. */
-type Cluster = Sharding.Sharding | Runners.Runners | MessageStorage
+type Cluster = Sharding.Sharding | Runners.Runners
+
+/** The storage that the engine of workflows uses, with the option for them. */
+type Messages<O extends Options> = O extends { readonly workflows: true }
+  ? MessageStorage.MessageStorage
+  : never
 
 /** The services that a process of a cluster uses which runs sessions. */
 type Worker = Cluster | Shards.Shards
 
+/** What a process needs that reaches others. */
+type Sockets = SqlClient | PeerSockets
+
 /** A tool may begin up to two seconds after the last write that the database accepted: no other worker has the session by then. */
 const shortest = Duration.seconds(5)
 
-const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.ShardingConfig["Service"]> => {
+const settings = ({ lease = "15 seconds" }: Options = {}): Partial<
+  ShardingConfig.ShardingConfig["Service"]
+> => {
   const expiration = Duration.toMillis(Duration.max(Duration.fromInputUnsafe(lease), shortest))
   return {
     shardLockExpiration: expiration,
     shardLockRefreshInterval: expiration / 3,
     refreshAssignmentsInterval: 250,
-    entityMessagePollInterval: 1000,
     runnerHealthCheckInterval: 2000,
     // The requests of a session end at once when it moves. Those that do not must not keep it.
     entityTerminationTimeout: 5000,
     simulateRemoteSerialization: false
   }
 }
+
+const messages = ({ workflows = false }: Options = {}) =>
+  workflows ? PersistentMessages.layer : MessageStorage.layerNoop
 
 /**
  * Makes a layer of the cluster of one process, for a database in an SQLite file.
@@ -105,10 +122,12 @@ const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.Sha
  * @category layers
  * @since 0.2.0
  */
-export const embedded = (options: Options = {}): Layer.Layer<Worker, ClusterRefused, SqlClient> =>
+export const embedded = <const O extends Options>(
+  options?: O
+): Layer.Layer<Worker | Messages<O>, ClusterRefused, SqlClient> =>
   Sharding.layer.pipe(
     Layer.provideMerge(Runners.layerNoop),
-    Layer.provideMerge(PersistentMessages.layer),
+    Layer.provideMerge(messages(options)),
     // With the lock of the process, locks in the database would cost a statement a reply, and protect nothing.
     Layer.provide(RunnerHealth.layerNoop),
     Layer.provideMerge(Shards.layer(RunnerStorage.layerMemory)),
@@ -143,11 +162,10 @@ const calls = Peers.calls.pipe(Layer.provideMerge(RpcSerialization.layerSchemaBi
  * @category layers
  * @since 0.2.0
  */
-export const worker = ({
-  host = "127.0.0.1",
-  port,
-  ...options
-}: WorkerOptions): Layer.Layer<Worker, ClusterRefused, SqlClient | PeerSockets | SocketServer> => {
+export const worker = <const O extends WorkerOptions>(
+  options: O
+): Layer.Layer<Worker | Messages<O>, ClusterRefused, Sockets | SocketServer> => {
+  const { host = "127.0.0.1", port } = options
   const address = RunnerAddress.make(host, port)
   const config = { ...settings(options), runnerAddress: Option.some(address) }
   return SocketRunner.layer.pipe(
@@ -155,7 +173,7 @@ export const worker = ({
     Layer.merge(Peers.dead(address)),
     Layer.provide(calls),
     Layer.provideMerge(Shards.layer(Shards.locks)),
-    Layer.provideMerge(PersistentMessages.layer),
+    Layer.provideMerge(messages(options)),
     Layer.provide(ShardingConfig.layer(config)),
     Layer.provide(Layer.effectDiscard(checkTimeZone))
   )
@@ -182,12 +200,12 @@ export const worker = ({
  * @category layers
  * @since 0.2.0
  */
-export const client = (
-  options: Options = {}
-): Layer.Layer<Cluster, ClusterRefused, SqlClient | PeerSockets> =>
+export const client = <const O extends Options>(
+  options?: O
+): Layer.Layer<Cluster | Messages<O>, ClusterRefused, Sockets> =>
   SocketRunner.layerClientOnly.pipe(
     Layer.provide([calls, Shards.locks]),
-    Layer.provideMerge(PersistentMessages.layer),
+    Layer.provideMerge(messages(options)),
     Layer.provide(ShardingConfig.layer(settings(options))),
     Layer.provide(Layer.effectDiscard(checkTimeZone))
   )

@@ -15,7 +15,6 @@ import { type RunLogError, RunLogStore } from "../runs/RunLogStore.ts"
 import type { SessionError } from "../Session.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import * as SqlTransaction from "../sql/SqlTransaction.ts"
-import { SessionEntity } from "./internal/SessionEntity.ts"
 import * as Stream from "effect/Stream"
 import * as SqlArtifactStore from "../artifacts/SqlArtifactStore.ts"
 import * as Option from "effect/Option"
@@ -33,8 +32,6 @@ export interface Swept {
   readonly runs: number
   /** The sessions, with the logs of their runs. */
   readonly sessions: number
-  /** The requests to sessions, with their replies. */
-  readonly messages: number
   /** The finished executions of `AgentRun`. */
   readonly workflows: number
   /** The large results of tools that no session names. */
@@ -86,37 +83,20 @@ const records = Effect.fnUntraced(function* (maxAge: Duration.Input) {
   const keep = (yield* logs.unended).map(({ sessionId }) => sessionId)
   const sessions = yield* store.retain({ maxAge, keep })
   yield* Effect.forEach(sessions, logs.remove, { discard: true })
+  const hasWorkflows = (yield* tableOfMessages(sql)).length > 0
   return {
     runs: runs.length,
     sessions: sessions.length,
-    messages: yield* messages(sql, end),
-    workflows: yield* sweepWorkflows(sql, end)
+    workflows: hasWorkflows ? yield* sweepWorkflows(sql, end) : 0
   }
 })
 
-/** Requests that one transaction removes. */
-const most = 500
-
-/** Removes the requests to sessions that have a reply, with it. Their ids have the time at which they were made. */
-const messages = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, end: bigint) {
-  const old = sql`entity_type = ${SessionEntity.type} AND processed AND id = request_id AND id < ${end} ORDER BY id LIMIT ${most}`
-  const some = Effect.gen(function* () {
-    yield* sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${old})`
-    const removed = yield* sql`DELETE FROM cluster_messages
-      WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${old})
-      AND NOT EXISTS (SELECT 1 FROM cluster_replies WHERE request_id = cluster_messages.request_id)
-      RETURNING kind`
-    return removed.length
+/** A row if the database has messages of a cluster: those of workflows. */
+const tableOfMessages = (sql: SqlClient.SqlClient) =>
+  sql.onDialectOrElse({
+    pg: () => sql`SELECT 1 FROM pg_class WHERE oid = to_regclass('cluster_messages')`,
+    orElse: () => sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cluster_messages'`
   })
-  let count = 0
-  yield* Effect.repeat(SqlTransaction.run(sql, some), {
-    while: (removed) => {
-      count += removed
-      return removed > 0
-    }
-  })
-  return count
-})
 
 /**
  * Makes a layer that removes what is older than a duration when it starts, and every hour; large results of tools every day.

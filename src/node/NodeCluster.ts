@@ -59,7 +59,7 @@ export const layerSockets: Layer.Layer<PeerSockets> = Layer.succeed(PeerSockets,
  * @category layers
  * @since 0.2.0
  */
-export const worker = (options: Cluster.WorkerOptions) => {
+export const worker = <const O extends Cluster.WorkerOptions>(options: O) => {
   const { host = "127.0.0.1", port } = options
   return Cluster.worker(options).pipe(
     Layer.provide([layerSockets, NodeSocketServer.layer({ host, port, noDelay: true })])
@@ -87,4 +87,5 @@ export const worker = (options: Cluster.WorkerOptions) => {
  * @category layers
  * @since 0.2.0
  */
-export const client = (options: Cluster.Options = {}) => Layer.provide(Cluster.client(options), layerSockets)
+export const client = <const O extends Cluster.Options>(options?: O) =>
+  Layer.provide(Cluster.client(options), layerSockets)

@@ -1,14 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { ClusterWorkflowEngine } from "effect/cluster"
-import { AgentRun } from "effect-agent/durable"
+import { AgentRun, Cluster } from "effect-agent/durable"
 import { Runs } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
-import { cluster, make } from "./embedded.ts"
+import { database, make } from "./embedded.ts"
+
+const cluster = Cluster.embedded({ workflows: true }).pipe(Layer.provide(database))
 
 const layer = (script: ScriptedProvider.Script) =>
   AgentRun.layer.pipe(
-    Layer.provideMerge(Layer.merge(Layer.provide(ClusterWorkflowEngine.layer, cluster), make(script)))
+    Layer.provideMerge(
+      Layer.merge(
+        Layer.provide(ClusterWorkflowEngine.layer, cluster),
+        make(script, undefined, undefined, cluster)
+      )
+    )
   )
 
 describe("AgentRun", () => {

@@ -19,7 +19,7 @@ const idAt = (timestamp: number) =>
 
 onEach((_, make) => {
   it.live(
-    "removes old runs, sessions and messages, and nothing that is needed",
+    "removes old runs and sessions, and nothing that is needed",
     () =>
       Effect.gen(function* () {
         const { context, logs, sessions, sql } = yield* processOf(yield* make)
@@ -45,29 +45,14 @@ onEach((_, make) => {
         yield* sql`UPDATE effect_agent_run SET ended = ${now - 40 * day} WHERE ended IS NOT NULL`
         yield* kept("new", "r5", true)
         yield* sessions.open("open")
-        const message = (age: number, type: string, isProcessed: boolean) =>
-          Effect.gen(function* () {
-            const id = idAt(now - age * day)
-            const row = {
-              id,
-              request_id: id,
-              shard_id: "default:1",
-              entity_type: type,
-              entity_id: "s",
-              kind: 0
-            }
-            yield* sql`INSERT INTO cluster_messages ${sql.insert(row)}`
-            if (!isProcessed) return
-            yield* sql`UPDATE cluster_messages SET processed = TRUE WHERE id = ${id}`
-            const reply = { id: idAt(now), request_id: id, kind: 0, payload: "{}" }
-            yield* sql`INSERT INTO cluster_replies ${sql.insert(reply)}`
-          })
-        for (let n = 0; n < 620; n++) yield* message(40, "AgentSession", true)
-        yield* message(40, "AgentSession", false)
-        yield* message(1, "AgentSession", true)
-        yield* message(40, "Workflow/AgentRun", true)
+        const id = idAt(now - 40 * day)
+        const place = { shard_id: "default:1", entity_type: "Workflow/AgentRun", entity_id: "s" }
+        yield* sql`INSERT INTO cluster_messages ${sql.insert({ id, request_id: id, ...place, kind: 0 })}`
+        yield* sql`UPDATE cluster_messages SET processed = TRUE WHERE id = ${id}`
+        const reply = { id: idAt(now), request_id: id, kind: 0, payload: "{}" }
+        yield* sql`INSERT INTO cluster_replies ${sql.insert(reply)}`
         const swept = yield* Effect.provide(Retention.sweep("30 days"), context)
-        assert.deepStrictEqual(swept, { runs: 3, sessions: 1, messages: 620, workflows: 0, artifacts: 0 })
+        assert.deepStrictEqual(swept, { runs: 3, sessions: 1, workflows: 0, artifacts: 0 })
         const { items } = yield* sessions.list()
         assert.sameMembers(
           items.map(({ sessionId }) => sessionId),
@@ -79,11 +64,10 @@ onEach((_, make) => {
         const counts =
           yield* sql`SELECT (SELECT count(*) FROM cluster_messages), (SELECT count(*) FROM cluster_replies)`
             .values
-        assert.deepStrictEqual(counts.flat().map(Number), [3, 2])
+        assert.deepStrictEqual(counts.flat().map(Number), [1, 1])
         assert.deepStrictEqual(yield* Effect.provide(Retention.sweep("30 days"), context), {
           runs: 0,
           sessions: 0,
-          messages: 0,
           workflows: 0,
           artifacts: 0
         })
@@ -96,7 +80,6 @@ onEach((_, make) => {
     () =>
       Effect.gen(function* () {
         const { context, sessions, sql } = yield* processOf(yield* make)
-        yield* Layer.build(Layer.provide(PersistentMessages.layer, Layer.succeedContext(context)))
         const built = yield* Layer.build(Layer.provide(SqlArtifactStore.layer, Layer.succeedContext(context)))
         const artifacts = Context.get(built, ArtifactStore.ArtifactStore)
         const put = (id: string, text = "x") =>
@@ -162,7 +145,7 @@ onEach((_, make) => {
             Layer.provideMerge(AgentRun.layer),
             Layer.provideMerge(Layer.merge(ClusterWorkflowEngine.layer, runs)),
             Layer.provide(agents),
-            Layer.provideMerge(Layer.orDie(Cluster.embedded())),
+            Layer.provideMerge(Layer.orDie(Cluster.embedded({ workflows: true }))),
             Layer.provideMerge(provided)
           )
         )
