@@ -20,7 +20,8 @@ import { type RunLogError, RunLogStore, type Service as Logs } from "../runs/Run
 import * as Runs from "../runs/Runs.ts"
 import * as SessionProblem from "../runs/SessionProblem.ts"
 import * as Sessions from "../runs/Sessions.ts"
-import * as Starting from "../runs/Starting.ts"
+import * as IdempotencyKeys from "../runs/IdempotencyKeys.ts"
+import { eventsOf } from "../runs/LogEntry.ts"
 import * as RunRemoval from "../runs/RunRemoval.ts"
 import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
 import * as Calls from "./internal/Calls.ts"
@@ -31,7 +32,7 @@ import { SessionEntity } from "./internal/SessionEntity.ts"
 import * as SessionHandlers from "./internal/SessionHandlers.ts"
 import type { Shards } from "./internal/Shards.ts"
 
-export type { LocalRuns, Service as LocalRunsService } from "./internal/LocalRuns.ts"
+export type { LocalRuns, Service as LocalRunsService, State as LocalState } from "./internal/LocalRuns.ts"
 
 /**
  * The options of the runs of a cluster.
@@ -181,7 +182,7 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
       fork: (sessionId, options) => Effect.andThen(draining, calls.fork(sessionId, options))
     },
     remove: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
-    known: (sessionId, idempotency) => Starting.stored({ logs, sessions }, sessionId, idempotency),
+    known: (sessionId, idempotency) => IdempotencyKeys.stored({ logs, sessions }, sessionId, idempotency),
     start: (request) => Effect.andThen(draining, calls.start(request)),
     ...reads(new History({ logs, sessions }, (runId) => shown(local?.owed(runId))), logs, sessions),
     ...watches(calls, { logs, sessions }, local, Deferred.await(left)),
@@ -266,8 +267,3 @@ const watcher = (
     return holders.held(runId, toEnd, { cancelOnLeave, cancel, isOver: () => isOver })
   })
 }
-
-const eventsOf = (page: Following.Page) =>
-  Stream.fromIterable(
-    page.flatMap(({ event, position }) => (event === undefined ? [] : [{ position, event }]))
-  )

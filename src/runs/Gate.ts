@@ -4,6 +4,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
+import type { Agent } from "../Agent.ts"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { LiveRun } from "./internal/LiveRun.ts"
 
 /** The places of the runs that work at a time. */
 export interface Places {
@@ -72,4 +75,29 @@ export class Gate implements Places {
       Effect.andThen(this.enter(runId), effect),
       Effect.sync(() => this.leave(runId))
     )
+}
+
+/**
+ * Gives the place of a run that waits for a person to another one. From then on the run waits for a place before it works: until its first
+ * wait, no subscriber slows its deltas down.
+ */
+export const leaving = (
+  places: Places,
+  run: LiveRun,
+  agent: () => Agent | undefined
+): Effect.Effect<void> => {
+  const { state } = run.log
+  const listen = ({ _tag }: AgentEvent) => {
+    if (_tag === "MessageDelta" || _tag === "PartialValue") return Effect.void
+    const isAtWork = !state.isWaiting && !state.isOver
+    return isAtWork ? places.enter(run.runId) : Effect.sync(() => places.leave(run.runId))
+  }
+  let isHeard = false
+  return Effect.suspend(() => {
+    places.leave(run.runId)
+    const of = agent()
+    if (isHeard || of === undefined) return Effect.void
+    isHeard = true
+    return run.during(of.subscribe(listen, { name: "places", timeout: Infinity }))
+  })
 }

@@ -2,6 +2,13 @@
  * The idempotency keys of a session: each stands for the body that it came with first, and for the answer to it.
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Problem from "../api/Problem.ts"
+import { Queue } from "../sessions/CustomData.ts"
+import type { SessionEntry } from "../sessions/SessionEntry.ts"
+import type * as SessionStore from "../sessions/SessionStore.ts"
+import type { Idempotency } from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Payload from "../api/Payload.ts"
@@ -72,4 +79,53 @@ export class IdempotencyKeys {
       )
     })
   }
+}
+
+interface Stores {
+  readonly logs: Service
+  readonly sessions: SessionStore.Service
+}
+
+/**
+ * The first answer to a key; `undefined` for one that is new, and for one whose process ended before the messages that joined a run were
+ * stored: `messageIds` are those of the session. Fails for a key that came with another body.
+ */
+export const firstAnswer = Effect.fnUntraced(function* <E>(
+  keys: IdempotencyKeys,
+  { body, key }: Idempotency,
+  messageIds: Effect.Effect<ReadonlySet<string>, E>
+) {
+  const first = yield* SessionProblem.logging(keys.find(key))
+  if (first === undefined) return undefined
+  const { hash, messages = [], runId, status } = first
+  if (hash !== (yield* hashOf(body))) return yield* new Problem.KeyReused({ runId })
+  if (status !== "joined") return { runId, status }
+  const joined: Payload.Joined = { runId, status }
+  if (messages.length === 0) return joined
+  const stored = yield* messageIds
+  return messages.every((id) => stored.has(id)) ? joined : undefined
+})
+
+/** The first answer to a key, as the stores have it. */
+export const stored = ({ logs, sessions }: Stores, sessionId: string, idempotency: Idempotency) =>
+  Effect.gen(function* () {
+    const lines = yield* SessionProblem.logging(logs.keys(sessionId))
+    const messageIds = Effect.mapBoth(sessions.read(sessionId), {
+      onFailure: SessionProblem.unavailable,
+      onSuccess: ({ entries }) => messageIdsIn(entries)
+    })
+    return yield* firstAnswer(new IdempotencyKeys(sessionId, logs, lines), idempotency, messageIds)
+  })
+
+/** The ids of the messages that entries add: to each of the branches, and to the queues. */
+export const messageIdsIn = (entries: ReadonlyArray<SessionEntry>): ReadonlySet<string> =>
+  new Set(entries.flatMap(idsIn))
+
+const readQueue = Schema.decodeUnknownResult(Queue)
+
+const idsIn = (entry: SessionEntry): ReadonlyArray<string> => {
+  if (entry.type === "message") return [entry.message.id]
+  if (entry.type !== "custom" || entry.kind !== "queue") return []
+  const read = readQueue(entry.data)
+  return Result.isSuccess(read) && "messages" in read.success ? read.success.messages.map(({ id }) => id) : []
 }

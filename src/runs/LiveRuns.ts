@@ -11,20 +11,22 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import { Agents } from "./Agents.ts"
-import * as Answers from "./internal/Answers.ts"
-import * as Controls from "./internal/Controls.ts"
+import * as Commands from "./internal/Commands.ts"
+import * as IdempotencyKeys from "./IdempotencyKeys.ts"
 import type { Places } from "./Gate.ts"
 import * as Health from "./Health.ts"
-import { Host, type Parts } from "./internal/Host.ts"
+import type { Parts } from "./internal/Conversation.ts"
+import { Host, attend } from "./internal/Host.ts"
 import { Pace } from "./Pace.ts"
-import * as Recovery from "./internal/Recovery.ts"
-import { type RunLogError, RunLogStore } from "./RunLogStore.ts"
+import { type RunLogError, RunLogStore, type StoredRun } from "./RunLogStore.ts"
 import * as RunRemoval from "./RunRemoval.ts"
 import * as Runs from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Sessions from "./Sessions.ts"
-import * as Starting from "./Starting.ts"
-import * as Watching from "./internal/Watching.ts"
+import * as Option from "effect/Option"
+import * as History from "./History.ts"
+import * as Holders from "./Holders.ts"
+import { type Entry, eventsOf } from "./LogEntry.ts"
 
 /**
  * The options of the runs of a server.
@@ -109,17 +111,17 @@ export const make = Effect.fnUntraced(function* (options: HostOptions) {
   const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, adopts, places }
   const host = new Host(parts)
   yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
-  if (!adopts) yield* Recovery.attend(host)
+  if (!adopts) yield* attend(host)
   return { host, runs: serviceOf(host) }
 })
 
 const serviceOf = (host: Host): Runs.Service => ({
   health: Effect.andThen(host.ready, Health.probe(host.parts.logs)),
   sessions: Sessions.make(host),
-  ...Answers.make(host),
-  ...Controls.make(host),
-  start: (request) => Starting.start(host, request),
-  known: (sessionId, idempotency) => Starting.stored(host.parts, sessionId, idempotency),
+  ...Commands.answers(host),
+  ...Commands.controls(host),
+  start: (request) => Commands.start(host, request),
+  known: (sessionId, idempotency) => IdempotencyKeys.stored(host.parts, sessionId, idempotency),
   active: (sessionId) => active(host, sessionId),
   list: (sessionId) =>
     Effect.andThen(SessionProblem.reading(host.parts.sessions.read(sessionId)), host.history.list(sessionId)),
@@ -127,15 +129,9 @@ const serviceOf = (host: Host): Runs.Service => ({
   get: (runId) => host.history.get(runId),
   remove: (runId) =>
     Effect.andThen(host.settled(runId), Effect.asVoid(RunRemoval.remove(host.parts.logs, runId))),
-  watch: (runId, after, options) => Watching.pages(host, runId, after, options),
+  watch: (runId, after, options) => pages(host, runId, after, options),
   events: (runId, after, options) =>
-    Effect.map(Watching.pages(host, runId, after, options), (pages = Stream.empty) =>
-      Stream.flatMap(pages, (page) =>
-        Stream.fromIterable(
-          page.flatMap(({ event, position }) => (event === undefined ? [] : [{ position, event }]))
-        )
-      )
-    ),
+    Effect.map(pages(host, runId, after, options), (pages = Stream.empty) => Stream.flatMap(pages, eventsOf)),
   drain: (grace) => host.drain(grace)
 })
 
@@ -149,3 +145,60 @@ const active = (host: Host, sessionId: string): Effect.Effect<string | undefined
       () => undefined
     )
   })
+
+// ───────────────────────── The entries of a run for a watcher: of this process while it has the run, else of the store
+
+type Page = ReadonlyArray<Entry>
+
+/** The time between two looks at the log of a run that another process may have. */
+const glance = "1 second"
+
+/** The pages behind a position until the run is over; `undefined` for one that is over and has no entry there. */
+const pages = Effect.fnUntraced(function* (
+  host: Host,
+  runId: string,
+  after: number,
+  { cancelOnLeave = false, partials = false }: Runs.WatchOptions = {}
+) {
+  const { pace } = host.parts
+  const live = host.runs.get(runId)
+  if (live !== undefined) {
+    const pages = live.watch(after, pace, partials)
+    if (cancelOnLeave === false) return pages
+    const cancel = Commands.cancel(host, live, Holders.reason)
+    return host.holders.held(runId, pages, { cancelOnLeave, cancel, isOver: () => live.log.isClosed })
+  }
+  const run = yield* host.stored(runId)
+  if (run.ended === undefined) return elsewhere(host, run, after, partials)
+  const { log } = yield* SessionProblem.logging(History.logOf(host.parts, run))
+  return log.hasAfter(after) ? log.watch(after, pace) : undefined
+})
+
+/** The pages of a run that this process does not have, and may get. */
+const elsewhere = (host: Host, run: StoredRun, after: number, isPartial: boolean): Stream.Stream<Page> => {
+  const { adopts, logs, pace } = host.parts
+  const arrived = Effect.raceFirst(host.arrival(run.runId), Effect.sleep(adopts ? pace.heartbeat : glance))
+  let last = after
+  /** The log is read after the look, which shows whether it was complete. */
+  const next = Effect.gen(function* () {
+    const found = yield* logs.find(run.runId)
+    const live = host.runs.get(run.runId)
+    const isOver =
+      found === undefined || found.ended !== undefined || host.isDraining || live?.isOwed === true
+    if (live !== undefined) return { isOver, isLive: true, page: live.watch(last, pace, isPartial) }
+    const { log } = yield* History.logOf(host.parts, run)
+    return { isOver, isLive: false, page: log.watch(last, pace) }
+  })
+  // The log of this process ends with the run, or where the run leaves it.
+  return Stream.paginate(true, (wasLive: boolean) =>
+    (wasLive ? next : Effect.andThen(arrived, next)).pipe(
+      Effect.map(
+        ({ isLive, isOver, page }) => [[page], isOver ? Option.none<boolean>() : Option.some(isLive)] as const
+      ),
+      Effect.orElseSucceed(() => [[Stream.empty], Option.some(false)] as const)
+    )
+  ).pipe(
+    Stream.flatMap((page) => page),
+    Stream.tap((page) => Effect.sync(() => void (last = page.at(-1)?.position ?? last)))
+  )
+}

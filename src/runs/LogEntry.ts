@@ -2,6 +2,7 @@
  * An entry of the log of a run: an event at a position. Its frame is made once, when a watcher reads it first.
  */
 import { AgentEvent } from "../AgentEvent.ts"
+import * as Stream from "effect/Stream"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -79,6 +80,12 @@ export class StoredEntry implements Entry {
     return frameOf(this.position, this.tag, JSON.stringify(this.json))
   }
 }
+
+/** The events of a page, with their positions, without those that this version does not know. */
+export const eventsOf = (page: ReadonlyArray<Entry>) =>
+  Stream.fromIterable(
+    page.flatMap(({ event, position }) => (event === undefined ? [] : [{ position, event }]))
+  )
 
 // ───────────────────────── Events as JSON text and as frames of server-sent events
 

@@ -18,9 +18,7 @@ export const make = (host: Host): Sessions => ({
   create: (options) => {
     const { sessionId = crypto.randomUUID() } = options
     // One at a time: the second of two requests finds the session of the first.
-    const made = host.locked(sessionId, (conversation) =>
-      create(host, conversation, { ...options, sessionId })
-    )
+    const made = host.ask(sessionId, (conversation) => create(host, conversation, { ...options, sessionId }))
     return Effect.andThen(host.ready, made)
   },
   list: (page) => list(host.parts, page),
@@ -134,14 +132,14 @@ const json = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
 const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSession) => {
   const { agents, sessions } = host.parts
   const changed = Effect.fnUntraced(function* (conversation: Conversation) {
-    const { first, session: open } = conversation
+    const { first, opened } = conversation
     if (model !== undefined && first !== undefined)
       return yield* new Problem.RunGoesOn({ runId: first.runId })
     // Another agent continues with the model.
     if (model !== undefined) yield* conversation.close
     const session =
-      model === undefined && open !== undefined
-        ? open
+      model === undefined && opened !== undefined
+        ? opened.session
         : yield* SessionProblem.opening(sessions.open(sessionId))
     if (model !== undefined) {
       yield* checked(agents, session, { model })
@@ -150,7 +148,7 @@ const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSe
     }
     if (name !== undefined) yield* Effect.mapError(session.rename(name), SessionProblem.unavailable)
   })
-  return host.locked(sessionId, (conversation) => Effect.scoped(changed(conversation)))
+  return host.ask(sessionId, (conversation) => Effect.scoped(changed(conversation)))
 }
 
 const remove = (host: Host, sessionId: string) => {
@@ -162,7 +160,7 @@ const remove = (host: Host, sessionId: string) => {
     yield* SessionProblem.opening(sessions.delete(sessionId))
     yield* SessionProblem.logging(logs.remove(sessionId))
   })
-  return host.locked(sessionId, removed)
+  return host.ask(sessionId, removed)
 }
 
 const fork = ({ parts: { cwd, sessions } }: Host, sessionId: string, { entryId }: Payload.ForkSession) =>

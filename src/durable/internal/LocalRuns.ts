@@ -9,6 +9,21 @@ import type { RunKey } from "../../runs/RunLogStore.ts"
 import type * as Runs from "../../runs/Runs.ts"
 
 /**
+ * A session as it stands in a worker.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface State {
+  /** The run that has begun and not ended; `undefined` if there is none. */
+  readonly current: RunKey | undefined
+  /** That run, or the first one that waits; `undefined` if there is none. */
+  readonly first: RunKey | undefined
+  /** Waits until a session that is open and has no run stands otherwise; `undefined` for one that is not open or has a run. */
+  readonly idle: Effect.Effect<void> | undefined
+}
+
+/**
  * The functions of the runs of a worker, which `DurableRuns` itself uses.
  *
  * @category models
@@ -34,14 +49,8 @@ export interface Service {
   >
   /** Lets go of a session: it takes no more writes, and its run stops without an end. */
   readonly leave: (sessionId: string) => Effect.Effect<void>
-  /** The id of the run that a session has in this process. */
-  readonly active: (sessionId: string) => string | undefined
-  /** The run that a session has in this process, or the first one that waits in it. */
-  readonly first: (sessionId: string) => RunKey | undefined
-  /** Whether this process has a session open, and with it all runs of it. */
-  readonly isOpen: (sessionId: string) => boolean
-  /** Waits until this process does not have a session open. */
-  readonly closed: (sessionId: string) => Effect.Effect<void>
+  /** A session as it stands in this process. */
+  readonly state: (sessionId: string) => State
   /** The id of the session of a run that this process has. */
   readonly sessionOf: (runId: string) => string | undefined
   /** A run that has ended in this process, and whose end the store has refused so far. */
@@ -62,7 +71,7 @@ export interface Service {
  * import type { DurableRuns } from "effect-agent/durable"
  *
  * export const isHere = (local: DurableRuns.LocalRunsService, sessionId: string) =>
- *   Effect.sync(() => local.active(sessionId) !== undefined)
+ *   Effect.sync(() => local.state(sessionId).current !== undefined)
  * ```
  *
  * @category services

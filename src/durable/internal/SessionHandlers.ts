@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { Agents } from "../../runs/Agents.ts"
 import * as LiveRuns from "../../runs/LiveRuns.ts"
-import * as MessageIds from "../../runs/MessageIds.ts"
+import { messageIdsIn } from "../../runs/IdempotencyKeys.ts"
 import type { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
 import * as SessionProblem from "../../runs/SessionProblem.ts"
 import { SessionStore, type Service as Sessions } from "../../sessions/SessionStore.ts"
@@ -34,10 +34,7 @@ const local = (options: LiveRuns.Options, gate: Gate) =>
         runs,
         adopt: (run) => host.adopt(run),
         leave: (sessionId) => host.leave(sessionId),
-        active: (sessionId) => host.active(sessionId)?.runId,
-        first: (sessionId) => host.conversations.get(sessionId)?.first,
-        isOpen: (sessionId) => host.conversations.get(sessionId)?.agent !== undefined,
-        closed: (sessionId) => host.conversations.get(sessionId)?.closed ?? Effect.void,
+        state: (sessionId) => host.state(sessionId),
         sessionOf: (runId) => host.runs.get(runId)?.sessionId,
         owed: (runId) => {
           const run = host.runs.get(runId)
@@ -52,7 +49,7 @@ const local = (options: LiveRuns.Options, gate: Gate) =>
 const messageIds = (sessions: Sessions, sessionId: string) =>
   Effect.mapBoth(sessions.read(sessionId), {
     onFailure: SessionProblem.unavailable,
-    onSuccess: ({ entries }) => MessageIds.of(entries)
+    onSuccess: ({ entries }) => messageIdsIn(entries)
   })
 
 /** The time that tool calls get to end when the session goes to another worker: their end is not known there. */

@@ -6,7 +6,6 @@ import type * as ShardId from "effect/cluster/ShardId"
 import type { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import * as Latch from "effect/Latch"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
@@ -38,8 +37,8 @@ export class Worker {
   private readonly gate: Gate
   private readonly client: Client
   private readonly scope: Scope.Scope
-  /** The sessions whose runs are driven. Each latch opens when the session may have another run. */
-  private readonly driven = new Map<string, Latch.Latch>()
+  /** The sessions whose runs are driven. */
+  private readonly driven = new Set<string>()
 
   constructor({ client, gate, local, logs, scope }: Parts) {
     this.local = local
@@ -52,12 +51,11 @@ export class Worker {
   /** Drives the runs of a session in a fiber of the worker, unless one does: the request keeps the entity of the session alive. */
   drive(sessionId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const driven = this.driven.get(sessionId)
-      if (driven !== undefined) return driven.open
-      this.driven.set(sessionId, Latch.makeUnsafe(true))
+      if (this.driven.has(sessionId)) return Effect.void
+      this.driven.add(sessionId)
       const isDriven = () => {
         // A run may have begun since.
-        const isDone = this.local.first(sessionId) === undefined
+        const isDone = this.local.state(sessionId).first === undefined
         if (isDone) this.driven.delete(sessionId)
         return isDone
       }
@@ -91,20 +89,19 @@ export class Worker {
   private next(sessionId: string, isMine: () => boolean) {
     return Effect.gen({ self: this }, function* () {
       const { gate, local, logs } = this
-      const more = this.driven.get(sessionId)
-      more?.closeUnsafe()
       // The cluster has given the session to another worker, and is about to interrupt this request.
       if (!isMine()) return yield* Effect.never
-      const here = local.first(sessionId)
+      const { first, idle } = local.state(sessionId)
       // An open session has all of its runs.
-      if (here === undefined && more !== undefined && local.isOpen(sessionId))
-        return yield* Effect.as(Effect.raceFirst(more.await, local.closed(sessionId)), false)
-      const run = here ?? (yield* SessionProblem.logging(logs.active(sessionId))).find(isStartable)
+      if (idle !== undefined && this.driven.has(sessionId)) return yield* Effect.as(idle, false)
+      const run = first ?? (yield* SessionProblem.logging(logs.active(sessionId))).find(isStartable)
       if (run === undefined) return true
       const adopted = Effect.catchTag(local.adopt(run), "RunNotReady", () =>
         Effect.succeed("resting" as const)
       )
-      const how = yield* local.active(sessionId) === run.runId ? adopted : gate.pass(run.runId, adopted)
+      const how = yield* local.state(sessionId).current?.runId === run.runId
+        ? adopted
+        : gate.pass(run.runId, adopted)
       if (how === "left") yield* Effect.sleep(settling)
       return how === "resting"
     })

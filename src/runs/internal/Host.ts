@@ -1,42 +1,24 @@
 /**
  * The runs and conversations of this process.
  */
-import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import type * as Scope from "effect/Scope"
-import type { Agent } from "../../Agent.ts"
 import * as Stream from "effect/Stream"
 import * as Problem from "../../api/Problem.ts"
-import { makeRunId } from "../../internal/run.ts"
-import type * as SessionStore from "../../sessions/SessionStore.ts"
-import type { Service as Agents } from "../Agents.ts"
-import { Conversation } from "./Conversation.ts"
-import type { Places } from "../Gate.ts"
-import { History } from "../History.ts"
+import type { LiveRun } from "./LiveRun.ts"
+import { Conversation, type Parts } from "./Conversation.ts"
+import { History, linesOf, type Stores } from "../History.ts"
 import { Holders } from "../Holders.ts"
-import { LiveRun } from "./LiveRun.ts"
-import type { Pace } from "../Pace.ts"
-import * as Resuming from "./Resuming.ts"
-import type { RunKey, Service as Logs, StoredRun } from "../RunLogStore.ts"
+import { type RunKey, type StoredRun, isStartable, type RunLogError } from "../RunLogStore.ts"
 import * as SessionProblem from "../SessionProblem.ts"
-import * as Trace from "../Trace.ts"
-
-export interface Parts {
-  readonly agents: Agents
-  readonly logs: Logs
-  readonly sessions: SessionStore.Service
-  readonly scope: Scope.Scope
-  readonly idle: Duration.Input
-  readonly pace: Pace
-  readonly cwd: string | undefined
-  /** Whether the process takes runs of others only when they are named. Else it looks for them itself. */
-  readonly adopts: boolean
-  /** The places of runs. Runs that are adopted begin without one. Default: there are enough. */
-  readonly places: Places | undefined
-}
+import * as Clock from "effect/Clock"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Ending from "./Ending.ts"
+import * as LogLine from "./LogLine.ts"
+import { RunLog } from "./RunLog.ts"
 
 /** The time that a cancelled run gets to come to its end, and that sessions get to be closed. */
 const patience = "10 seconds"
@@ -65,32 +47,24 @@ export class Host {
   conversation(sessionId: string): Conversation {
     const known = this.conversations.get(sessionId)
     if (known !== undefined) return known
-    const onEnd = (run: LiveRun) => {
-      // The host may have the run again.
-      if (this.runs.get(run.runId) === run) this.runs.delete(run.runId)
-    }
-    const onSuspended = (agent: Agent, run: LiveRun) => Resuming.resumeAnswered(this, made, agent, run)
-    const onId = (run: LiveRun) => this.has(run)
-    const mayBegin = (runId: string) => !this.isDraining && this.hasPlace(runId)
-    const isLive = (runId: string) => this.runs.has(runId)
-    const leave = Effect.suspend(() => this.letGo(made))
-    const onRested = () => this.forgetUnused(made)
-    const called = { onId, onEnd, onSuspended, onRested }
-    const made: Conversation = new Conversation(sessionId, {
-      ...this.parts,
-      mayBegin,
-      isLive,
-      leave,
-      ...called
-    })
+    const made = new Conversation(sessionId, this)
     this.conversations.set(sessionId, made)
     return made
   }
 
+  /** Whether this process has a run. */
+  readonly has = (runId: string): boolean => this.runs.has(runId)
+
   /** Notes that this process has a run. */
-  has(run: LiveRun): void {
+  readonly add = (run: LiveRun): void => {
     this.runs.set(run.runId, run)
     this.arrivals.get(run.runId)?.latch.openUnsafe()
+  }
+
+  /** Notes that the log of a run is whole, or that this process has let go of it. */
+  remove(run: LiveRun): void {
+    // The host may have the run again.
+    if (this.runs.get(run.runId) === run) this.runs.delete(run.runId)
   }
 
   /** Waits until this process takes a run that it does not have. */
@@ -112,23 +86,21 @@ export class Host {
     return this.parts.places?.reserve(runId) ?? true
   }
 
-  /** Runs an effect while no other one opens, starts or closes in a session, to its end. */
-  locked<A, E, R>(sessionId: string, use: (conversation: Conversation) => Effect.Effect<A, E, R>) {
+  /** Runs a command of a session in its turn, to its end. A run that has shown its end has ended before. */
+  ask<A, E, R>(sessionId: string, command: (conversation: Conversation) => Effect.Effect<A, E, R>) {
     return this.using(
       () => this.conversation(sessionId),
       (conversation) =>
-        conversation.lock.withPermit(
-          Effect.uninterruptible(
-            Effect.andThen(
-              conversation.settled,
-              Effect.suspend(() => use(conversation))
-            )
+        conversation.ask(
+          Effect.andThen(
+            conversation.settled,
+            Effect.suspend(() => command(conversation))
           )
         )
     ).pipe(Effect.annotateLogs({ sessionId }))
   }
 
-  /** Runs an effect that may wait for the lock of a conversation, which all that wait share. */
+  /** Runs an effect that may wait for its turn in a conversation, which all that wait share. */
   private using<A, E, R>(
     find: () => Conversation,
     use: (conversation: Conversation) => Effect.Effect<A, E, R>
@@ -141,15 +113,23 @@ export class Host {
     const left = (conversation: Conversation) =>
       Effect.sync(() => {
         conversation.users--
-        this.forgetUnused(conversation)
+        this.forget(conversation)
       })
     return Effect.acquireUseRelease(used, use, left)
   }
 
-  private forgetUnused(conversation: Conversation): void {
+  /** Forgets a conversation with which nothing would be lost. */
+  forget(conversation: Conversation): void {
     const { sessionId } = conversation
     if (conversation.isUnused && this.conversations.get(sessionId) === conversation)
       this.conversations.delete(sessionId)
+  }
+
+  /** A session as it stands in this process. */
+  state(sessionId: string) {
+    const { current, first, state } = this.conversations.get(sessionId) ?? {}
+    const idle = state?._tag === "Idle" && first === undefined ? state.left.await : undefined
+    return { current, first, idle }
   }
 
   /** The run that a session has. */
@@ -162,27 +142,13 @@ export class Host {
     return Effect.suspend(() => this.runs.get(runId)?.ended ?? Effect.void)
   }
 
-  /** A run that has not begun. */
-  newRun(sessionId: string) {
-    const { adopts, logs } = this.parts
-    const conversation = this.conversation(sessionId)
-    // The spans of a cluster are those of its messages.
-    const around = adopts ? Effect.undefined : Trace.current
-    return Effect.gen(function* () {
-      const { log } = conversation
-      const run = new LiveRun({ runId: makeRunId(), sessionId }, yield* Clock.currentTimeMillis, logs, log)
-      run.trace = yield* around
-      return run
-    })
-  }
-
   /**
    * Continues a run that has not ended, or begins it if it is queued, and succeeds when it is over, when this process has let go of it, or
    * when it rests: a person is to act first. A run that this process has is only awaited.
    */
   adopt(run: RunKey) {
     return Effect.gen({ self: this }, function* () {
-      yield* this.locked(run.sessionId, (conversation) => this.take(conversation, run))
+      yield* this.ask(run.sessionId, (conversation) => this.take(conversation, run))
       const live = this.runs.get(run.runId)
       if (live === undefined) {
         const { ended, isResting, parked } = yield* this.stored(run.runId)
@@ -224,12 +190,13 @@ export class Host {
     })
   }
 
-  private letGo(conversation: Conversation): Effect.Effect<void> {
+  /** Lets go of a session and its runs. */
+  letGo(conversation: Conversation): Effect.Effect<void> {
     return Effect.suspend(() => {
       conversation.release()
       return this.using(
         () => conversation,
-        ({ leave, lock }) => lock.withPermit(Effect.uninterruptible(leave))
+        (conversation) => conversation.ask(conversation.leave)
       )
     })
   }
@@ -237,7 +204,8 @@ export class Host {
   /** Waits until no tool call of the run of a session is at work. */
   called(sessionId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const agent = this.active(sessionId) && this.conversations.get(sessionId)?.agent
+      const conversation = this.conversations.get(sessionId)
+      const agent = conversation?.current && conversation.agent
       if (agent === undefined || agent.state.getUnsafe().pendingToolCalls.size === 0) return Effect.void
       const quiet = Stream.filter(agent.state.changes, ({ pendingToolCalls }) => pendingToolCalls.size === 0)
       return Effect.asVoid(Stream.runHead(quiet))
@@ -277,3 +245,59 @@ export class Host {
     })
   }
 }
+
+// ───────────────────────── The runs that no process has: those of a process that has ended, or let go of them
+
+/** The time between two looks for runs: other processes of the store may end, and this one may have lost a session. */
+const between = "5 seconds"
+
+/** Takes the runs that no process has, now and from time to time until the scope closes. */
+export const attend = Effect.fnUntraced(function* (
+  host: Host
+): Effect.fn.Return<void, RunLogError, Scope.Scope> {
+  const failed = new Set<string>()
+  yield* takeLost(host, failed)
+  const again = Effect.ignore(takeLost(host, failed), { log: "Debug" })
+  yield* Effect.forkScoped(Effect.repeat(Effect.delay(again, between), Schedule.forever))
+})
+
+/**
+ * Continues the runs that no process has, and begins those that were queued. Those of a session that another process has open have one.
+ * `failed`: the sessions that could not be opened, of which the log has a line.
+ */
+const takeLost = Effect.fnUntraced(function* (host: Host, failed: Set<string>) {
+  const { logs } = host.parts
+  const runs = (yield* logs.unended).filter((run) => isStartable(run) && !host.runs.has(run.runId))
+  const taken = Effect.fnUntraced(function* (sessionId: string) {
+    if (host.isDraining) return
+    const open = yield* Effect.result(host.ask(sessionId, ({ open }) => open))
+    if (open._tag === "Success") return void failed.delete(sessionId)
+    if (open.failure._tag === "SessionLocked" || open.failure._tag === "RunNotReady") return
+    if (!failed.has(sessionId))
+      yield* Effect.logError(`The runs of the session cannot continue: ${open.failure.message}`)
+    failed.add(sessionId)
+    if (open.failure._tag !== "SessionNotFound") return
+    // Another process may have ended them.
+    for (const run of runs)
+      if (run.sessionId === sessionId)
+        yield* Effect.ignore(Effect.scoped(endLost(host.parts, run)), { log: "Warn" })
+  })
+  const named = (sessionId: string) => Effect.annotateLogs(taken(sessionId), { sessionId })
+  yield* Effect.forEach(new Set(runs.map(({ sessionId }) => sessionId)), named, {
+    concurrency: 8,
+    discard: true
+  })
+})
+
+const endLost = Effect.fnUntraced(function* (stores: Stores, run: StoredRun) {
+  const { logs } = stores
+  // Its lines went with the session.
+  if (run.range !== undefined) return yield* logs.delete(run)
+  const stored = yield* linesOf(stores, run)
+  const log = new RunLog(yield* logs.open(run, LogLine.run(run.runId, run.sessionId, stored.created)), stored)
+  if (!log.state.isOver) {
+    const how = { status: "failed", error: Ending.processEnded } as const
+    yield* log.append(Ending.of(run, log.events, how, yield* Clock.currentTimeMillis, stored.last))
+  }
+  yield* logs.end(run)
+})

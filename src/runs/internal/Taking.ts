@@ -17,7 +17,9 @@ import * as Request from "./Request.ts"
 import type { StoredRun } from "../RunLogStore.ts"
 import * as SessionProblem from "../SessionProblem.ts"
 import { spliced } from "./Completion.ts"
-import type { Waiting } from "./WaitingRuns.ts"
+
+/** A run that has not begun, and its beginning. */
+export type Waiting = readonly [run: LiveRun, task: Request.Task]
 
 /** The runs of a session that have not ended. */
 export interface Taken {
