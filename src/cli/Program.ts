@@ -4,22 +4,23 @@ import * as Cause from "effect/Cause"
 import type { ConfigError } from "effect/Config"
 import * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
+import type * as HelpDoc from "effect/cli/HelpDoc"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
+import { stripVTControlCharacters } from "node:util"
 import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
+import type { ServingLine } from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Failed, UsageError } from "./ExitCode.ts"
 import * as SettingTable from "./settings/SettingTable.ts"
 import * as Inert from "./terminal/Inert.ts"
-import * as Keyboard from "./terminal/Keyboard.ts"
+import * as StandardInput from "./terminal/StandardInput.ts"
 import * as Screen from "./terminal/Screen.ts"
-import type { Line } from "./commands/ServerCommands.ts"
-import * as Signals from "./Signals.ts"
 import * as Values from "./settings/Values.ts"
 
 /** Runs the program and exits the process with its exit code. */
@@ -46,13 +47,13 @@ const isOn = (variable: string): boolean =>
   Option.getOrElse(Values.truth(process.env[variable] ?? ""), () => false)
 
 const program = (args: ReadonlyArray<string>, version: string) =>
-  Effect.flatMap(Signals.orEnd(ready(args, version)), (next) => {
+  Effect.flatMap(ExitCode.orEnd(ready(args, version)), (next) => {
     if (typeof next === "number") return Effect.succeed(next)
     if ("serve" in next) return serve(next.serve)
     return "worker" in next ? worker(next.worker) : next.run
   }).pipe(
     Effect.catchTags({
-      Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
+      Ended: ({ ending }) => Effect.succeed(ExitCode.exitCode(ending)),
       UsageError: ({ message }) => complain(message),
       SessionError: ({ message }) => complain(message, ExitCode.failed),
       Failed: ({ message }) => complain(message, ExitCode.failed),
@@ -112,16 +113,16 @@ const commandsOf = (
   }
 }
 
-const serve = (line: Line) =>
+const serve = (line: ServingLine) =>
   loaded(
-    () => import("./commands/Serve.ts"),
-    ({ run }) => run(line, process.env)
+    () => import("./commands/Serving.ts"),
+    ({ serve }) => serve(line, process.env)
   )
 
-const worker = (line: Line) =>
+const worker = (line: ServingLine) =>
   loaded(
-    () => import("./commands/Worker.ts"),
-    ({ run }) => run(line, process.env)
+    () => import("./commands/Serving.ts"),
+    ({ worker }) => worker(line, process.env)
   )
 
 /** Prepares a run, or returns the exit code of a command that is done. */
@@ -151,10 +152,10 @@ const services = ({ color, verbose }: { readonly color: boolean; readonly verbos
   const stderrLogger = Logger.withConsoleError(Logger.map(Logger.formatLogFmt, Inert.text))
   return Layer.mergeAll(
     NodeServices.layer,
-    Signals.layer,
-    Keyboard.layer,
+    ExitCode.layer,
+    StandardInput.layer,
     Layer.sync(Screen.Screen, () => Screen.make({ color, env })),
-    CliOutput.layer(SettingTable.grouped(CliOutput.defaultFormatter({ colors }))),
+    CliOutput.layer(grouped(CliOutput.defaultFormatter({ colors }))),
     CliOutput.layerPresenter({ present }),
     Logger.layer([stderrLogger]),
     Layer.succeed(References.MinimumLogLevel, verbose ? "Debug" : "None")
@@ -193,3 +194,46 @@ const present = (event: CliOutput.Presenter.Event): Effect.Effect<void> =>
         process.stderr.write(`${faults.join("")}${advice}Try effect-agent --help.\n`)
       })
     : CliOutput.defaultPresenter.present(event)
+
+// ───────────────────────── The help
+
+/** Fewer flags stay in one list. */
+const minGrouped = 12
+
+/** A formatter that writes many flags in the groups of the settings, and those that are no settings as a group of their own. */
+const grouped = (base: CliOutput.Formatter): CliOutput.Formatter => ({
+  ...base,
+  formatHelpDoc: (doc) => {
+    const text = base.formatHelpDoc(doc).split("\n").flatMap(spaced).join("\n")
+    if (doc.flags.length < minGrouped) return text
+    const sections = sectionsOf(doc.flags).map(([title, flags]) =>
+      partsOf(base.formatHelpDoc({ ...doc, flags }))
+        .filter(isFlagList)
+        .map((part) => part.replace("FLAGS", title))
+        .join("")
+    )
+    return partsOf(text)
+      .flatMap((part) => (isFlagList(part) ? sections : [part]))
+      .join("\n\n")
+  }
+})
+
+/** The parts of a help, each with its title in the first line. */
+const partsOf = (text: string): ReadonlyArray<string> => text.split("\n\n")
+
+const isFlagList = (part: string): boolean => stripVTControlCharacters(part).startsWith("FLAGS\n")
+
+/** The library puts the examples right below the commands. */
+const spaced = (line: string, index: number, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  stripVTControlCharacters(line) === "EXAMPLES" && lines[index - 1] !== "" ? ["", line] : [line]
+
+type Section = readonly [title: string, flags: ReadonlyArray<HelpDoc.FlagDoc>]
+
+const sectionsOf = (flags: ReadonlyArray<HelpDoc.FlagDoc>): ReadonlyArray<Section> => {
+  const titleOf = ({ name }: HelpDoc.FlagDoc) =>
+    SettingTable.groups.find(({ names }) => names.has(`--${name}`))?.title ?? "OTHER FLAGS"
+  const titles = [...SettingTable.groups.map(({ title }) => title), "OTHER FLAGS"]
+  return titles
+    .map((title): Section => [title, flags.filter((flag) => titleOf(flag) === title)])
+    .filter(([, flags]) => flags.length > 0)
+}

@@ -5,8 +5,8 @@ import { Approval as Core, Loop, Message, Tool, ToolRegistry } from "effect-agen
 import { ScriptedProvider } from "effect-agent/testing"
 import type { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
-import * as ApprovalPrompt from "../../src/cli/terminal/ApprovalPrompt.ts"
-import { Keyboard } from "../../src/cli/terminal/Keyboard.ts"
+import * as Requests from "../../src/cli/terminal/Requests.ts"
+import { Keyboard } from "../../src/cli/terminal/StandardInput.ts"
 import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
 
 interface Call {
@@ -19,7 +19,7 @@ const named = (tools: ReadonlyArray<string>, commands: ReadonlyArray<CommandRule
   commands
 })
 
-const policy: ApprovalPrompt.Policy = {
+const policy: Requests.Policy = {
   allow: named([]),
   deny: named([]),
   yes: false,
@@ -51,7 +51,7 @@ const typing = (answers: ReadonlyArray<string>, early: ReadonlyArray<string> = [
 /** Runs calls one after the other under a policy. Gives what became of them, and what was on the screen. */
 const decide = Effect.fnUntraced(function* (
   calls: ReadonlyArray<Call>,
-  options: Partial<ApprovalPrompt.Policy>,
+  options: Partial<Requests.Policy>,
   answers: ReadonlyArray<string> = [],
   early: ReadonlyArray<string> = [],
   written: Array<string> = []
@@ -72,7 +72,7 @@ const decide = Effect.fnUntraced(function* (
   const oneByOne = Semaphore.makeUnsafe(1).withPermit
   const person: Core.Person = {
     approve: (request) =>
-      oneByOne(ApprovalPrompt.answerTo(own, request, Effect.never)).pipe(
+      oneByOne(Requests.answerApproval(own, request, Effect.never)).pipe(
         Effect.provideService(Screen, {
           out: () => Effect.void,
           err: (text) => Effect.asVoid(err(text)),
@@ -86,7 +86,7 @@ const decide = Effect.fnUntraced(function* (
       ),
     answer: () => Effect.never
   }
-  const made = ApprovalPrompt.make(own)
+  const made = Requests.approvalPolicy(own)
   const asked = made.asked === "wait" ? person : made.asked
   const result = yield* Loop.run("go", { messages: [] }, { model: "m" }).pipe(
     Effect.provideService(Core.Approval, { ...made, asked }),

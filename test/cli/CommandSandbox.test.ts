@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { resolve } from "node:path"
-import * as CommandSandbox from "../../src/cli/agent/CommandSandbox.ts"
+import * as AgentSetup from "../../src/cli/agent/AgentSetup.ts"
 import type { StoreAddress } from "../../src/cli/settings/Values.ts"
 
 const given = {
@@ -17,7 +17,7 @@ const given = {
 }
 
 const hiddenOf = (changed: Partial<typeof given>, tokenFile?: string) =>
-  CommandSandbox.choose({ ...given, sandbox: "auto", ...changed }, Option.fromUndefinedOr(tokenFile)).pipe(
+  AgentSetup.chooseSandbox({ ...given, sandbox: "auto", ...changed }, Option.fromUndefinedOr(tokenFile)).pipe(
     Effect.map(({ options }) => options.hidden ?? []),
     Effect.provide(NodeServices.layer)
   )

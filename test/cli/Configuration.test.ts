@@ -5,12 +5,12 @@ import { execFileSync } from "node:child_process"
 import { symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Attachments from "../../src/cli/agent/Attachments.ts"
-import * as Configuration from "../../src/cli/settings/Configuration.ts"
+import * as Settings from "../../src/cli/settings/Settings.ts"
 
 describe("the JSON Schema of the configuration", () => {
   // `npm test -- --run -u test/cli/Configuration.test.ts` writes it anew.
   it("is published as the program reads it", async () => {
-    const { definitions, schema } = Schema.toJsonSchemaDocument(Configuration.Content, {
+    const { definitions, schema } = Schema.toJsonSchemaDocument(Settings.ConfigurationFile, {
       onExcessProperty: "error"
     })
     const published = {
@@ -34,7 +34,7 @@ describe("the file of a project", () => {
       yield* fs.makeDirectory(join(base, "project", "inner"))
       yield* fs.writeFileString(join(base, "key"), "SECRET")
       make(join(base, "project", ".effect-agent", "config.json"), join(base, "key"))
-      return yield* Configuration.load({ HOME: base }, join(base, "project", "inner")).pipe(
+      return yield* Settings.configurationOf({ HOME: base }, join(base, "project", "inner")).pipe(
         Effect.timeout("5 seconds"),
         Effect.result
       )

@@ -2,12 +2,11 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { type AgentEvent, ProviderError } from "effect-agent"
-import * as Failure from "../../src/cli/Failure.ts"
+import * as Outcome from "../../src/cli/agent/Outcome.ts"
 import * as Inert from "../../src/cli/terminal/Inert.ts"
-import * as JsonOutput from "../../src/cli/terminal/JsonOutput.ts"
+import * as Output from "../../src/cli/terminal/Output.ts"
 import * as Preview from "../../src/cli/terminal/Preview.ts"
 import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
-import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
 import { costOf } from "../tools/stretch.ts"
 
 const size = 256 * 1024
@@ -95,8 +94,8 @@ describe(
       ["Inert.line", (text) => one(() => Inert.line(text))],
       ["Inert.exact", (text) => one(() => Inert.exact(text))],
       ["Inert.name", (text) => one(() => Inert.name(text))],
-      ["CallLines.titleOf", (text) => one(() => TextOutput.titleOf("shell", { command: text }))],
-      ["Failure", (text) => one(() => Failure.explain(failure(text)))]
+      ["CallLines.titleOf", (text) => one(() => Output.titleOf("shell", { command: text }))],
+      ["Failure", (text) => one(() => Outcome.explain(failure(text)))]
     ]
     it.live.each(ways)("in %s", ([, way]) =>
       Effect.gen(function* () {
@@ -111,8 +110,8 @@ describe(
         for (const text of slow) {
           for (const event of events(text)) {
             const what = `${event._tag} ${JSON.stringify(text.slice(0, 20))}`
-            assert.isBelow(yield* cost(TextOutput.make(silent).show([event])), 100, what)
-            assert.isBelow(yield* cost(JsonOutput.make(silent)([event])), 100, what)
+            assert.isBelow(yield* cost(Output.text(silent).show([event])), 100, what)
+            assert.isBelow(yield* cost(Output.json(silent)([event])), 100, what)
           }
         }
       })

@@ -2,14 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
-import { explain } from "../../src/cli/Failure.ts"
-import * as ModelNotes from "../../src/cli/agent/ModelNotes.ts"
+import { explain } from "../../src/cli/agent/Outcome.ts"
+import * as ModelTable from "../../src/cli/agent/ModelTable.ts"
 import * as Screen from "../../src/cli/terminal/Screen.ts"
 import { NotFound, ProviderError } from "../../src/ProviderError.ts"
 
 const notesOf = Effect.fnUntraced(function* (...events: ReadonlyArray<AgentEvent>) {
   const lines: Array<string> = []
-  const note = ModelNotes.make(
+  const note = ModelTable.noting(
     {
       out: () => Effect.void,
       err: (text) => Effect.sync(() => void lines.push(text)),

@@ -2,8 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { Message, ProviderError, Usage } from "effect-agent"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
-import * as ApprovalPrompt from "../../src/cli/terminal/ApprovalPrompt.ts"
-import * as Failure from "../../src/cli/Failure.ts"
+import * as Requests from "../../src/cli/terminal/Requests.ts"
 import * as Outcome from "../../src/cli/agent/Outcome.ts"
 import type { Refusal } from "../../src/ModelEvent.ts"
 
@@ -88,7 +87,7 @@ describe("the end of a run", () => {
   ])("says how the refused call %j may run", (command, remark) => {
     const outcome = { ...Outcome.initial, refused: [{ toolName: "shell", params: { command } }] }
     const policy = { asked: "deny", isAsked: true, deny: { tools: new Set<string>(), commands: [] } } as const
-    assert.strictEqual(Outcome.refusedCalls(outcome, ApprovalPrompt.advice(policy, outcome.refused)), remark)
+    assert.strictEqual(Outcome.refusedCalls(outcome, Requests.advice(policy, outcome.refused)), remark)
   })
 })
 
@@ -104,6 +103,6 @@ describe("a failure of a provider", () => {
     ["groq", refused, "groq: Transport: connect ECONNREFUSED. Check the address and the network."],
     ["openai", wrongKey, "openai: Unauthenticated: no such key. Check OPENAI_API_KEY."]
   ] as const)("of %s has one advice", (provider, reason, text) => {
-    assert.strictEqual(Failure.explain(new ProviderError.ProviderError({ provider, reason })), text)
+    assert.strictEqual(Outcome.explain(new ProviderError.ProviderError({ provider, reason })), text)
   })
 })

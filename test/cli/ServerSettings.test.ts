@@ -6,7 +6,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
-import * as Signals from "../../src/cli/Signals.ts"
+import * as ExitCode from "../../src/cli/ExitCode.ts"
 import * as TokenFile from "../../src/cli/agent/TokenFile.ts"
 import * as Values from "../../src/cli/settings/Values.ts"
 import * as DurablePlace from "../../src/cli/agent/DurablePlace.ts"
@@ -43,7 +43,7 @@ const watched = Effect.gen(function* () {
   yield* write(alice)
   const signals = { ending: Effect.never, patience: () => Effect.void, hangUps: Effect.succeed(hangUps) }
   const { tokens } = yield* TokenFile.watched(Option.some(path), {}).pipe(
-    Effect.provideService(Signals.Signals, signals),
+    Effect.provideService(ExitCode.Signals, signals),
     Effect.provide(Logger.layer([logger]))
   )
   const taken = Effect.map(tokens, (tokens) => tokens.map(Redacted.value))

@@ -4,12 +4,12 @@ import { Agent, type AgentEvent, Approval, Message, Provider, ProviderError, Too
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Screen from "../../src/cli/terminal/Screen.ts"
-import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
+import * as Output from "../../src/cli/terminal/Output.ts"
 
 type Shown = Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
 
 interface Setting {
-  readonly answering?: TextOutput.Answering
+  readonly answering?: Output.Answering
   readonly fallbacks?: ReadonlyArray<string>
   readonly width?: number
 }
@@ -30,7 +30,7 @@ const shownAs = Effect.fnUntraced(function* (
     rows: () => 24,
     width: () => width
   }
-  const { show } = TextOutput.make(screen, { ...options, asks: ({ toolName }) => toolName === "asked" })
+  const { show } = Output.text(screen, { ...options, asks: ({ toolName }) => toolName === "asked" })
   const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
   yield* Effect.gen(function* () {
     const agent = yield* Agent.make({ model: "m", tools })
@@ -48,7 +48,7 @@ const busy = new ProviderError.Overloaded({ detail: "busy" })
 const shownOf = (text: string, ...deltas: ReadonlyArray<string>) => {
   let written = ""
   const out = (text: string) => Effect.sync(() => void (written += text))
-  const { show } = TextOutput.make({
+  const { show } = Output.text({
     out,
     err: out,
     paint: Screen.paintOf(false),

@@ -2,12 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Schema } from "effect"
 import { AgentEvent, ProviderError } from "effect-agent"
-import * as Failure from "../../src/cli/Failure.ts"
+import * as Outcome from "../../src/cli/agent/Outcome.ts"
 import * as Inert from "../../src/cli/terminal/Inert.ts"
-import * as JsonOutput from "../../src/cli/terminal/JsonOutput.ts"
+import * as Output from "../../src/cli/terminal/Output.ts"
 import * as Preview from "../../src/cli/terminal/Preview.ts"
 import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
-import * as TextOutput from "../../src/cli/terminal/TextOutput.ts"
 import { active, hostile, splits } from "./sequences.ts"
 
 const stamp = { runId: "run_1", seq: 1, timestamp: 0 }
@@ -96,9 +95,9 @@ describe("a terminal", () => {
       for (const sequence of hostile) {
         for (const pieces of splits(sequence)) {
           const together = screen()
-          yield* TextOutput.make(together.service).show(pieces.map(delta))
+          yield* Output.text(together.service).show(pieces.map(delta))
           const apart = screen()
-          const { show } = TextOutput.make(apart.service)
+          const { show } = Output.text(apart.service)
           for (const piece of pieces) yield* show([delta(piece)])
           const { out } = together.kept
           assert.deepStrictEqual(active(out), [], JSON.stringify(sequence))
@@ -114,10 +113,10 @@ describe("a terminal", () => {
     Effect.gen(function* () {
       for (const sequence of hostile) {
         const { kept, service } = screen()
-        yield* TextOutput.make(service).show(others(`a${sequence}b`))
+        yield* Output.text(service).show(others(`a${sequence}b`))
         assert.deepStrictEqual(active(kept.out + kept.err), [], JSON.stringify(sequence))
         assert.isAbove(kept.err.split("\n").length, 7)
-        assert.deepStrictEqual(active(Inert.line(Failure.explain(failure(sequence)))), [])
+        assert.deepStrictEqual(active(Inert.line(Outcome.explain(failure(sequence)))), [])
       }
     })
   )
@@ -126,8 +125,8 @@ describe("a terminal", () => {
     Effect.gen(function* () {
       for (const sequence of hostile) {
         const [plain, painted] = [screen(), screen()]
-        yield* TextOutput.make(plain.service).show(others(sequence))
-        yield* TextOutput.make({ ...painted.service, paint: paintOf(true) }).show(others(sequence))
+        yield* Output.text(plain.service).show(others(sequence))
+        yield* Output.text({ ...painted.service, paint: paintOf(true) }).show(others(sequence))
         // oxlint-disable-next-line no-control-regex
         const own = /\u001b\[(?:2m(.*)\u001b\[22m|31m(.*)\u001b\[39m)\n/g
         assert.strictEqual(
@@ -173,7 +172,7 @@ describe("a terminal", () => {
       for (const sequence of hostile) {
         const events = [...splits(sequence).flatMap((pieces) => pieces.map(delta)), ...others(sequence)]
         const { kept, service } = screen()
-        yield* JsonOutput.make(service)(events)
+        yield* Output.json(service)(events)
         assert.deepStrictEqual(active(kept.out), [], JSON.stringify(sequence))
         const lines = kept.out.trimEnd().split("\n")
         assert.deepStrictEqual(yield* Effect.forEach(lines, (line) => decode(line)), events)

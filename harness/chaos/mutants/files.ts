@@ -213,7 +213,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F152",
     without: "the text of an answer is made inert",
-    file: "src/cli/terminal/TextOutput.ts",
+    file: "src/cli/terminal/Output.ts",
     from: "const shown = Inert.text(text)",
     to: "const shown = text",
     test: "test/faults/cli.slow.test.ts"
@@ -221,7 +221,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F152",
     without: "the name of a tool is made inert",
-    file: "src/cli/terminal/TextOutput.ts",
+    file: "src/cli/terminal/Output.ts",
     from: "${Inert.line(toolName)}: ${summary}${time}`",
     to: "${toolName}: ${summary}${time}`",
     test: "test/faults/terminal.test.ts"
@@ -245,7 +245,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F153",
     without: "a reader who has left is noticed",
-    file: "src/cli/Signals.ts",
+    file: "src/cli/ExitCode.ts",
     from: 'process.stdout.on("error", on("closed"))',
     to: "",
     test: "test/faults/cli.slow.test.ts"
@@ -253,7 +253,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F153",
     without: "SIGINT is heard",
-    file: "src/cli/Signals.ts",
+    file: "src/cli/ExitCode.ts",
     from: 'process.on("SIGINT", on("SIGINT"))',
     to: "",
     test: "test/faults/cli.slow.test.ts"
@@ -261,7 +261,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F153",
     without: "stderr may be gone",
-    file: "src/cli/Signals.ts",
+    file: "src/cli/ExitCode.ts",
     from: 'process.stderr.on("error", ignore)',
     to: "",
     test: "test/faults/cli.slow.test.ts"

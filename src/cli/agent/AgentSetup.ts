@@ -1,7 +1,13 @@
-/** Makes the agent of a run. */
+/** Makes the agent of a run, with the sandbox of its commands, and the instructions and skills of its project. */
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import { homedir } from "node:os"
 import * as Agent from "../../Agent.ts"
 import * as CoreApproval from "../../Approval.ts"
 import type * as Message from "../../Message.ts"
@@ -9,16 +15,22 @@ import * as ArtifactStore from "../../artifacts/ArtifactStore.ts"
 import * as LargeResults from "../../artifacts/LargeResults.ts"
 import * as ReadArtifact from "../../artifacts/ReadArtifact.ts"
 import * as Compaction from "../../context/Compaction.ts"
-import type { Workspace } from "../../skills/Workspace.ts"
+import * as Workspace from "../../skills/Workspace.ts"
 import * as ToolSearch from "../../tool-search/ToolSearch.ts"
 import * as Tools from "../../tools/Tools.ts"
 import type { Settings } from "../settings/Settings.ts"
-import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
-import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
+import * as Requests from "../terminal/Requests.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelTable from "./ModelTable.ts"
-import type { OutputSchema } from "./OutputSchema.ts"
-import type { Opened } from "./SessionChoice.ts"
+import type { Opened } from "./Sessions.ts"
+import * as ChildEnvironment from "../../tools/ChildEnvironment.ts"
+import * as Sandbox from "../../tools/Sandbox.ts"
+import type * as ShellTool from "../../tools/ShellTool.ts"
+import { UsageError } from "../ExitCode.ts"
+import type { StoreAddress } from "../settings/Values.ts"
+import { companies, type Environment } from "./Vendors.ts"
+import { say } from "../terminal/Screen.ts"
+import * as JsonSchema from "../../internal/jsonSchema.ts"
 
 /** `model` is `provider/id`. */
 const windowOf = (model: string): number | undefined => {
@@ -35,16 +47,16 @@ export interface Plan {
   readonly prompt: Message.Input | undefined
   readonly choice: Choice
   readonly output: OutputSchema | undefined
-  readonly project: Workspace
+  readonly project: Workspace.Workspace
   /** The options of the tool `shell`. */
-  readonly shell: CommandSandbox["options"]
+  readonly shell: Sandboxed["options"]
 }
 
 /** The agent. */
 export const make = Effect.fnUntraced(function* (
   plan: Plan,
   opened: Opened | undefined,
-  policy: ApprovalPrompt.Policy
+  policy: Requests.Policy
 ) {
   const { choice, output, project, settings, shell } = plan
   const { root } = policy
@@ -67,7 +79,7 @@ export const make = Effect.fnUntraced(function* (
     ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(
     Effect.orDie,
-    Effect.provideService(CoreApproval.Approval, ApprovalPrompt.make(policy)),
+    Effect.provideService(CoreApproval.Approval, Requests.approvalPolicy(policy)),
     Effect.provide(Layer.merge(compaction, results(settings, opened?.artifacts)))
   )
   if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
@@ -149,4 +161,156 @@ const results = (
     Option.match(toolSearch, { onNone: () => ({}), onSome: (threshold) => ({ threshold }) })
   )
   return Layer.merge(Layer.provideMerge(cut, store), search)
+}
+
+// ───────────────────────── The sandbox of shell commands, whose choice the program always shows
+
+interface Sandboxed {
+  readonly options: Omit<ShellTool.Options, "root">
+  /** The choice for people, `undefined` if the model may not call `shell`. */
+  readonly remark: string | undefined
+}
+
+type Given = Pick<
+  Settings,
+  "cwd" | "mcpConfig" | "network" | "passEnv" | "sandbox" | "store" | "tools" | "writable"
+>
+
+/**
+ * Looks whether the sandbox works. Fails with `UsageError` if the command line requires one and there is none. Commands cannot read the
+ * files of tokens.
+ */
+export const chooseSandbox = Effect.fnUntraced(function* (given: Given, tokenFile = Option.none<string>()) {
+  const { cwd, network, passEnv, sandbox, tools, writable } = given
+  const hidden = yield* secretsOf(given, tokenFile)
+  const choice = (mode: Sandbox.Mode, remark?: string): Sandboxed => ({
+    options: { sandbox: mode, network, writable, hidden, passEnvironment: passEnv },
+    remark: remark === undefined ? undefined : `${remark}${withheld(passEnv)}`
+  })
+  if (!tools.includes("shell")) return choice("off")
+  if (sandbox === "off") return choice("off", "Commands run without a sandbox (--sandbox off)")
+  const found = yield* Effect.result(Sandbox.probe({ root: cwd, network, writable, hidden }))
+  if (Result.isSuccess(found))
+    return choice("require", `Commands run in ${found.success}, ${network ? "with" : "without"} network`)
+  if (sandbox === "require") return yield* new UsageError({ detail: found.failure.message })
+  return choice("off", `Commands run without a sandbox (${found.failure.detail})`)
+})
+
+/** The files that the program knows to have secrets: tokens of a server, keys of MCP servers, and conversations. */
+const secretsOf = Effect.fnUntraced(function* (
+  { cwd, mcpConfig, store }: Given,
+  tokenFile: Option.Option<string>
+): Effect.fn.Return<ReadonlyArray<string>, never, Path.Path> {
+  const path = yield* Path.Path
+  const root = path.resolve(cwd)
+  const servers = Option.toArray(mcpConfig)
+    .map((file) => path.resolve(file))
+    // A project commits its own: git would take a hidden file for a removed one.
+    .filter((file) => path.relative(root, file).startsWith(`..${path.sep}`))
+  const files = [...Option.toArray(tokenFile), ...(Option.isSome(store) ? placesOf(store.value) : [])]
+  return [...servers, ...files.map((file) => path.resolve(file))]
+})
+
+const placesOf = (store: StoreAddress): ReadonlyArray<string> => {
+  switch (store._tag) {
+    case "Files":
+      return [store.directory]
+    case "Sqlite":
+      return ["", "-wal", "-shm", "-journal"].map((end) => `${store.filename}${end}`)
+    case "Postgres":
+      return []
+  }
+}
+
+/** The variables that commands do not get, for people. The keys of models are left out: commands do not need those. */
+const withheld = (passed: ReadonlyArray<string>): string => {
+  const keys = companies.flatMap(({ keyNames }) => keyNames)
+  const names = ChildEnvironment.withheld(process.env, [...passed, ...keys])
+  if (names.length === 0) return ""
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : ""
+  return `. They do not get ${names.slice(0, 5).join(", ")}${more} (--pass-env NAME)`
+}
+
+// ───────────────────────── The instructions and skills of a project
+
+/** Finds them, and names them on stderr. */
+export const loadProject = Effect.fnUntraced(function* (settings: Settings, env: Environment) {
+  const path = yield* Path.Path
+  const cwd = path.resolve(settings.cwd)
+  const set = env["XDG_CONFIG_HOME"] ?? ""
+  const base = path.isAbsolute(set) ? set : path.join(env["HOME"] ?? homedir(), ".config")
+  const workspace = yield* Workspace.load({
+    cwd,
+    contextFiles: !settings.noContextFiles,
+    skills: settings.tools.includes("skill"),
+    skillFolders: [path.join(base, "effect-agent", "skills")]
+  })
+  const { contextFiles, leftOut, problems, skills } = workspace
+  const named = [
+    ...contextFiles.map(({ bytes, insteadOf, isCut, path: file, text }) =>
+      [
+        path.relative(cwd, file),
+        isCut ? ` (cut: the model reads ${text.length} characters of ${bytes} bytes)` : "",
+        insteadOf === undefined ? "" : ` (not ${path.basename(insteadOf)})`
+      ].join("")
+    ),
+    ...skills.map(({ name }) => `the skill ${name}`)
+  ]
+  const lines = [
+    ...(named.length === 0 ? [] : [`Instructions: ${named.join(", ")}`]),
+    ...leftOut.map(({ detail, path: file }) => `${file} is left out: ${detail}`),
+    ...problems.map(({ message }) => message)
+  ]
+  yield* say(lines)
+  return workspace
+})
+
+// ───────────────────────── The JSON Schema of --output-schema
+
+type OutputSchema = StandardSchemaV1<unknown, Schema.Json> & StandardJSONSchemaV1<unknown, Schema.Json>
+
+/** Reads the schema, which is an object of JSON or the path of a file with one. Fails with `UsageError` if it is neither. */
+export const outputSchemaOf = Effect.fnUntraced(function* (
+  given: string
+): Effect.fn.Return<OutputSchema, UsageError, FileSystem.FileSystem> {
+  const refused = (fault: string) => new UsageError({ detail: `--output-schema: ${fault}` })
+  const isInline = given.trimStart().startsWith("{")
+  const text = isInline
+    ? given
+    : yield* Effect.mapError(
+        FileSystem.FileSystem.use((files) => files.readFileString(given)),
+        ({ reason, message }) => refused(reason._tag === "NotFound" ? `there is no file ${given}` : message)
+      )
+  const schema = decode(text)
+  if (Result.isFailure(schema))
+    return yield* refused(`${isInline ? "it" : given} is no JSON Schema: ${schema.failure}`)
+  return standard(schema.success)
+})
+
+const decode = (text: string): Result.Result<Record<string, Schema.Json>, string> =>
+  Result.mapError(decodeObject(text), ({ message }) => message.replaceAll(/\s+/g, " "))
+
+const decodeObject = Schema.decodeUnknownResult(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+)
+
+const standard = (schema: Record<string, Schema.Json>): OutputSchema => {
+  const validate = (value: unknown): StandardSchemaV1.Result<Schema.Json> => {
+    const json = Schema.decodeUnknownResult(Schema.Json)(value)
+    const decoded = Result.isSuccess(json)
+      ? JsonSchema.decode(schema, json.success)
+      : Result.fail([json.failure.message])
+    return Result.isSuccess(decoded)
+      ? { value: decoded.success }
+      : { issues: decoded.failure.map((message) => ({ message })) }
+  }
+  const described = () => schema
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "effect-agent",
+      validate,
+      jsonSchema: { input: described, output: described }
+    }
+  }
 }

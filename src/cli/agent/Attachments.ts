@@ -14,7 +14,7 @@ type Block = Message.User["content"][number]
 const maxBytes = 32 * 1024 * 1024
 
 /** A prompt with its files. */
-export interface Attached {
+interface Attached {
   readonly text: string
   readonly files: ReadonlyArray<Block>
   /** The words behind an `@` that name no file and do not look like a path, such as `effect/platform`. They stay text. */

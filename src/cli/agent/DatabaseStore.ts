@@ -16,7 +16,7 @@ import * as SessionStore from "../../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../../sessions/SqlSessionStore.ts"
 import { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
 import * as SqlRunLogStore from "../../runs/SqlRunLogStore.ts"
-import type { Stores } from "./SessionPlace.ts"
+import type { Stores } from "./Sessions.ts"
 import * as Values from "../settings/Values.ts"
 
 /** Opens the store in an SQLite database, and makes its file if there is none. The scope holds the connection. */

@@ -24,7 +24,7 @@ import * as SqlSessionStore from "../../sessions/SqlSessionStore.ts"
 import { UsageError } from "../ExitCode.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as DatabaseStore from "./DatabaseStore.ts"
-import * as SessionPlace from "./SessionPlace.ts"
+import * as Sessions from "./Sessions.ts"
 import * as Values from "../settings/Values.ts"
 
 /** The options of a process of the cluster. */
@@ -64,7 +64,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
     Effect.mapError(failureOf)
   )
   const artifacts = Context.get(stores, ArtifactStore)
-  const sessions = SessionPlace.withArtifacts(Context.get(stores, SessionStore), artifacts)
+  const sessions = Sessions.withArtifacts(Context.get(stores, SessionStore), artifacts)
   const cwd = path.resolve(settings.cwd)
   const runs = <R>(agents: Layer.Layer<Agents, never, R>) =>
     DurableRuns.layer({ cwd }).pipe(

@@ -11,11 +11,11 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { connect } from "node:net"
-import * as Http from "./Http.ts"
+import * as Network from "./Network.ts"
 import { type Environment, type Local, servers } from "./Vendors.ts"
 
 /** A server that answered, and one of its models. */
-export interface Found {
+interface Found {
   readonly server: Local
   readonly model: string
   readonly address: string
@@ -34,7 +34,7 @@ export const find = Effect.fnUntraced(function* (env: Environment) {
   if (listening.length === 0) return Option.none<Found>()
   const found = yield* Effect.forEach(listening, (server) => modelOf(server, env), {
     concurrency: "unbounded"
-  }).pipe(Effect.provide(Http.layer))
+  }).pipe(Effect.provide(Network.http))
   return Option.firstSomeOf(found)
 })
 
@@ -68,7 +68,7 @@ const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.Str
 
 /** The ids of the models of a server. None if it does not answer. */
 export const idsAt = (address: string): Effect.Effect<Option.Option<ReadonlyArray<string>>> =>
-  idsOf(address).pipe(within(modelsTimeout), Effect.provide(Http.layer))
+  idsOf(address).pipe(within(modelsTimeout), Effect.provide(Network.http))
 
 const idsOf = (address: string) =>
   Effect.map(requestJson(HttpClientRequest.get(`${address}/models`), Models), ({ data }) =>

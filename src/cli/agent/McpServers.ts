@@ -1,4 +1,4 @@
-/** The MCP servers of `--mcp-config`. */
+/** The MCP servers of `--mcp-config`, and those that an editor wants a session to have. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
@@ -12,6 +12,7 @@ import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { Screen } from "../terminal/Screen.ts"
 import type { Settings } from "../settings/Settings.ts"
+import type { Given } from "../../acp/AcpAgent.ts"
 
 const texts = Schema.Record(Schema.String, Schema.String)
 
@@ -112,7 +113,7 @@ const wordsOf = ({ message, stderr }: McpClient.McpError): string =>
   stderr === undefined ? message : `${message}. Its last line on stderr: ${stderr.split("\n").at(-1) ?? ""}`
 
 /** Writes a line to stderr. */
-export const noticing = Effect.map(
+const noticing = Effect.map(
   Screen,
   ({ err, paint }) =>
     (line: string) =>
@@ -182,3 +183,39 @@ const filled = (
         })
       )
 }
+
+// ───────────────────────── The servers that an editor wants a session to have
+
+type Server = Given["mcpServers"][number]
+
+/** Adds the tools of all servers, until the scope closes. A server that does not start has none. */
+export const joinOfEditor = Effect.fnUntraced(function* (
+  tools: ToolRegistry["Service"],
+  servers: ReadonlyArray<Server>
+) {
+  // Their programs end side by side.
+  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
+  yield* Effect.forEach(servers, (server) => joinedOfEditor(tools, server), {
+    concurrency: "unbounded",
+    discard: true
+  }).pipe(Scope.provide(scope))
+})
+
+const joinedOfEditor = Effect.fnUntraced(function* (tools: ToolRegistry["Service"], server: Server) {
+  const client = yield* Effect.mapError(
+    McpClient.connect(server.name, addressOf(server)),
+    ({ message }) => new UsageError({ detail: message })
+  )
+  const leftOut = yield* noticing
+  yield* McpTools.join(tools, client, { resources: true, leftOut })
+  const { error } = yield* client.state
+  if (error !== undefined) yield* leftOut(`${error.message}. It is tried again.`)
+})
+
+const addressOf = (server: Server): McpClient.Server =>
+  "command" in server
+    ? { command: server.command, args: server.args, env: recordOf(server.env) }
+    : { url: server.url, headers: recordOf(server.headers) }
+
+const recordOf = (pairs: ReadonlyArray<{ readonly name: string; readonly value: string }>) =>
+  Object.fromEntries(pairs.map(({ name, value }) => [name, value]))

@@ -11,7 +11,7 @@ import * as Provider from "../../Provider.ts"
 import * as LocalRules from "../../providers/LocalRules.ts"
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import { UsageError } from "../ExitCode.ts"
-import * as Http from "./Http.ts"
+import * as Network from "./Network.ts"
 import type { Model } from "../settings/Values.ts"
 import * as Vendors from "./Vendors.ts"
 
@@ -28,7 +28,7 @@ export interface Choice {
 export const modelName = "EFFECT_AGENT_MODEL"
 
 /** The settings that the choice depends on. */
-export interface Options {
+interface Options {
   readonly model: Option.Option<string>
   /** The place that names the model, for people. Default: `--model`. */
   readonly modelFrom?: string
@@ -178,7 +178,7 @@ const hosted = (
 const local = (server: Vendors.Local, model: string, why: string, at: Vendors.Address) =>
   Effect.map(server.load(at), (provider) => choice(server.id, model, why, online(provider)))
 
-const online = (provider: Vendors.ProviderLayer) => Layer.provide(provider, Http.layer)
+const online = (provider: Vendors.ProviderLayer) => Layer.provide(provider, Network.http)
 
 /** A router makes events and answers contain the full name of the model. */
 const choice = (vendor: string, id: string, why: string, provider: Choice["provider"]): Choice => ({

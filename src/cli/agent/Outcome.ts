@@ -1,15 +1,22 @@
-/** The outcome of a run, folded from its events: the answer, the exit code, and the remark. */
+/**
+ * The outcome of a run, folded from its events, in words: the answer, the exit code, the remark, failures with advice on the next step, and the
+ * commands that continue it.
+ */
+import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type { AgentEvent, OfTag, RunStatus } from "../../AgentEvent.ts"
 import { type Assistant, textOf } from "../../Message.ts"
 import type { Refusal } from "../../ModelEvent.ts"
-import type { EventError } from "../../internal/failureReason.ts"
+import type { EventError, LimitExceeded } from "../../internal/failureReason.ts"
 import * as ExitCode from "../ExitCode.ts"
-import * as Failure from "../Failure.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Inert from "../terminal/Inert.ts"
-import type { Pasted } from "../terminal/Pasted.ts"
+import type { Picks } from "../settings/SettingTable.ts"
+import { flagOf, type From, type Picked } from "../settings/Setting.ts"
+import * as Values from "../settings/Values.ts"
+import type { ProviderError } from "../../ProviderError.ts"
+import { companies, servers, startOf } from "./Vendors.ts"
 
 /** A tool call. */
 export interface Call {
@@ -200,7 +207,7 @@ const ofRefusal = ({ category, explanation, recommendedModel }: Refusal = {}): P
 
 const ofError = (error: EventError | undefined): Verdict => ({
   code: error?._tag === "LimitExceeded" ? ExitCode.limit : ExitCode.failed,
-  remark: error === undefined ? "The run failed." : Failure.explain(error)
+  remark: error === undefined ? "The run failed." : explain(error)
 })
 
 // ───────────────────────── The last lines on stderr
@@ -251,3 +258,165 @@ const countOf = (tokens: number): string => {
 }
 
 const costOf = (usd: number): string => `$${usd.toFixed(usd < 1 ? 4 : 2)}`
+
+// ───────────────────────── The commands that continue a run
+//
+// A person pastes them into the shell in which the program ran. They have the flags that they need there.
+
+export interface Pasted {
+  /** The command that records an answer; `undefined` where a run waits at a server, and the next command answers it. */
+  readonly approve?: (...words: ReadonlyArray<string>) => string
+  /** The command that continues a session. */
+  readonly resume: (sessionId: string) => string
+}
+
+/** The settings that are about one prompt, those that the session knows, and those of the place of the sessions. */
+const left: ReadonlySet<string> = new Set([
+  "file",
+  "inputFormat",
+  "print",
+  "outputFormat",
+  "json",
+  "output",
+  "continue",
+  "resume",
+  "fork",
+  "noSession",
+  "name",
+  "cwd",
+  "store",
+  "sessionDir"
+])
+
+/** The commands for a session of a place. The flags of a run apply to the run that continues it too. */
+export const pasted = (place: Picked<unknown>, picks: Partial<Picks> = {}): Pasted => {
+  // The configuration of the user counts in each folder.
+  const placed = typed(place, ({ kind }) => kind !== "user").map(Values.withoutPassword)
+  const flags = Object.values(picks).flatMap((pick) =>
+    left.has(pick.key) ? [] : typed(pick, ({ kind }) => kind === "flag")
+  )
+  return {
+    approve: (...words) => commandLine(["approve", ...words, ...placed]),
+    resume: (sessionId) => commandLine(["--resume", sessionId, ...placed, ...flags])
+  }
+}
+
+/** The command for a session of a server. */
+export const pastedOfServer = (url: string): Pasted => ({
+  resume: (sessionId) => commandLine(["--url", url, "--resume", sessionId])
+})
+
+/** The flag of a value as a person types it. */
+const typed = ({ found, key }: Picked<unknown>, isWanted: (from: From) => boolean): ReadonlyArray<string> =>
+  Option.match(
+    Option.filter(found, ({ from }) => isWanted(from)),
+    {
+      onNone: () => [],
+      onSome: ({ texts, value }) =>
+        value === true ? [flagOf(key)] : texts.flatMap((text) => [flagOf(key), text])
+    }
+  )
+
+const commandLine = (words: ReadonlyArray<string>): string => ["effect-agent", ...words.map(quoted)].join(" ")
+
+/** A word that the shell reads as it is. */
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+// ───────────────────────── Failures
+
+/** One line, unless the message of a provider has more. The caller joins the lines. */
+export const explain = (error: EventError): string => {
+  switch (error._tag) {
+    case "ProviderError":
+      return ofProvider(error)
+    case "LimitExceeded":
+      return ofLimit(error)
+    case "Defect":
+      return `This is a bug: ${error.message}. --verbose shows where.`
+    default:
+      return error.message
+  }
+}
+
+/** The failure of a try that another one follows. The next one needs no advice, unless it goes to another model. */
+export const beforeRetry = (error: EventError): string =>
+  error._tag === "ProviderError" && error.isRetryable ? withoutStop(inShort(error)) : explain(error)
+
+const inShort = ({ provider, reason }: ProviderError): string =>
+  `${provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
+
+/** The message, with the advice of the program in place of that for developers. */
+const ofProvider = (error: ProviderError): string => {
+  const { earlier, message } = error
+  const advice = adviceOn(error)
+  if (advice === "") return `${withoutStop(message)}.`
+  const before = earlier === undefined ? [] : [`Before: ${earlier.join(" | ")}`]
+  return [`${withoutStop(inShort(error))}.`, advice, ...before].join(" ")
+}
+
+/**
+ * Removes full stops and white space at the end. A regular expression for that takes quadratic time on a long
+ * run of spaces.
+ */
+const withoutStop = (message: string): string => {
+  let trimmed = message.trimEnd()
+  while (trimmed.endsWith(".")) trimmed = trimmed.slice(0, -1).trimEnd()
+  return trimmed
+}
+
+const adviceOn = ({ isRetryable, provider, reason, retryAfter }: ProviderError): string => {
+  // The message says it.
+  if (retryAfter !== undefined && Duration.toMillis(retryAfter) >= 60_000) return ""
+  switch (reason._tag) {
+    case "Unauthenticated":
+      return `Check ${keyNameOf(provider)}.`
+    case "Forbidden":
+      return "The key may not use this model."
+    case "QuotaExceeded":
+      return "Check the account's credit."
+    case "NotFound":
+      return `${listing(provider)}${
+        provider === "openai"
+          ? "Name another model, or openai-chat/ID for a server that speaks only Chat Completions."
+          : "Name another model with --model provider/id."
+      }`
+    case "ModelNotSupported":
+      return "Name another model with --model provider/id."
+    case "ContextOverflow":
+      return "Send less text at once, or name a model with a larger context."
+    case "StreamStalled":
+      return "Try again, or name another model."
+    case "Transport":
+      if (reason.kind !== "refused" && reason.kind !== "dns") return "Try again."
+      return servers.some(({ id }) => id === provider)
+        ? `${capitalized(startOf(provider))}, or give its address with --base-url.`
+        : "Check the address and the network."
+    default:
+      return isRetryable ? "Try again in a while." : ""
+  }
+}
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** A vendor may have turned off a model that the program knows, even the one that it chose. */
+const listing = (provider: string): string =>
+  companies.some(({ id }) => id === provider)
+    ? `"effect-agent models ${provider}" lists those that are known, the site of ${provider} those that it has. `
+    : ""
+
+const keyNameOf = (provider: string): string =>
+  companies.find(({ id }) => id === provider)?.keyNames.join(" or ") ?? "the key"
+
+const ofLimit = (error: LimitExceeded): string => {
+  switch (error.limit) {
+    case "maxTurns":
+      return `Stopped after ${error.max} ${error.max === 1 ? "turn" : "turns"}. To go further give a higher --max-turns.`
+    case "executionTime":
+      return `Stopped after ${error.max / 1000} ${error.max === 1000 ? "second" : "seconds"}, by --timeout.`
+    case "maxIdenticalToolCalls":
+      return `Stopped: the model made the same tool calls ${error.value} times, with the same results.`
+    default:
+      return `${error.message}.`
+  }
+}

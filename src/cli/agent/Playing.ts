@@ -10,8 +10,7 @@ import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import type * as Approval from "../../Approval.ts"
 import type * as Message from "../../Message.ts"
 import { Failed, UsageError } from "../ExitCode.ts"
-import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
-import * as QuestionPrompt from "../terminal/QuestionPrompt.ts"
+import * as Requests from "../terminal/Requests.ts"
 import * as Screen from "../terminal/Screen.ts"
 import * as Outcome from "./Outcome.ts"
 
@@ -22,7 +21,7 @@ export type Problem = Error & { readonly _tag: string; readonly title?: string; 
 export type Events = Stream.Stream<AgentEvent, Problem>
 
 /** The answer to a request of a run. */
-export type Reply = Approval.Reply | Approval.QuestionReply
+type Reply = Approval.Reply | Approval.QuestionReply
 
 /** The session of a prompt, and its runs, of which the place plays one at a time. */
 export interface Place {
@@ -63,9 +62,9 @@ export const nothingOpen = () =>
 
 // ───────────────────────── The runs
 
-export interface Options {
+interface Options {
   readonly place: Place
-  readonly policy: ApprovalPrompt.Policy
+  readonly policy: Requests.Policy
   /** Shows an array of events. */
   readonly show: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
   /** Takes away what is below the last line, before a question comes. */
@@ -194,18 +193,18 @@ export class Player {
     )
   }
 
-  private replyTo(event: Request): Effect.Effect<Reply, never, ApprovalPrompt.Services> {
+  private replyTo(event: Request): Effect.Effect<Reply, never, Requests.Services> {
     const { isOver, policy } = this.options
     const isLate = policy.asked === "lines"
     if (event._tag === "ApprovalRequested") {
       const late = Effect.as(isOver, { decision: "reject", reason: noAnswer, by: "user" } as const)
       const { argumentsHash } = event
-      return Effect.map(ApprovalPrompt.answerTo(policy, event, late), (reply) => ({
+      return Effect.map(Requests.answerApproval(policy, event, late), (reply) => ({
         ...reply,
         argumentsHash
       }))
     }
-    if (policy.asked === "terminal") return QuestionPrompt.answerTo(event)
+    if (policy.asked === "terminal") return Requests.answerQuestion(event)
     const reason = isLate ? noAnswer : "the program cannot ask a person"
     return Effect.as(isLate ? isOver : Effect.void, { declined: true, reason, by: "user" } as const)
   }

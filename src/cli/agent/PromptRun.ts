@@ -12,41 +12,33 @@ import type { AgentEvent } from "../../AgentEvent.ts"
 import type { Line } from "../CommandLine.ts"
 import type * as Message from "../../Message.ts"
 import * as ExitCode from "../ExitCode.ts"
-import * as Signals from "../Signals.ts"
 import { toPick } from "../settings/Setting.ts"
-import * as Project from "../settings/Project.ts"
+import * as AgentSetup from "./AgentSetup.ts"
 import type * as SettingTable from "../settings/SettingTable.ts"
 import * as Settings from "../settings/Settings.ts"
-import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
+import * as Requests from "../terminal/Requests.ts"
 import * as Inert from "../terminal/Inert.ts"
-import * as JsonOutput from "../terminal/JsonOutput.ts"
-import { Keyboard } from "../terminal/Keyboard.ts"
-import * as Pasted from "../terminal/Pasted.ts"
-import * as Screen from "../terminal/Screen.ts"
+import * as Output from "../terminal/Output.ts"
 import * as StandardInput from "../terminal/StandardInput.ts"
-import * as TextOutput from "../terminal/TextOutput.ts"
-import * as AgentSetup from "./AgentSetup.ts"
-import * as CommandSandbox from "./CommandSandbox.ts"
-import * as Http from "./Http.ts"
+import { Keyboard } from "../terminal/StandardInput.ts"
+import * as Outcome from "./Outcome.ts"
+import * as Screen from "../terminal/Screen.ts"
+import * as Network from "./Network.ts"
 import * as ModelTable from "./ModelTable.ts"
 import * as ModelChoice from "./ModelChoice.ts"
-import * as ModelNotes from "./ModelNotes.ts"
-import * as Outcome from "./Outcome.ts"
 import * as Playing from "./Playing.ts"
-import * as SessionChoice from "./SessionChoice.ts"
-import * as SessionPlace from "./SessionPlace.ts"
-import * as TelemetryExport from "./TelemetryExport.ts"
+import * as Sessions from "./Sessions.ts"
 
 /** The prompt, and what is made of its events. */
 interface Plan {
   readonly settings: Settings.Settings
   /** The first prompt, `undefined` if stdin has all of them, or the run continues what is open in its session. */
   readonly prompt: Message.Input | undefined
-  readonly policy: ApprovalPrompt.Policy
+  readonly policy: Requests.Policy
   /** Whether the answer is a value of `--output-schema`. */
   readonly isTyped: boolean
   /** The commands that continue the run. */
-  readonly commands: Pasted.Pasted
+  readonly commands: Outcome.Pasted
 }
 
 type Read = Effect.Success<ReturnType<typeof Settings.read>>
@@ -64,11 +56,11 @@ export const prepare = Effect.fnUntraced(function* ({ prompt: words, ...flags }:
   const plan = {
     ...(yield* planOf(words, read.settings)),
     isTyped: false,
-    commands: Pasted.ofServer(url)
+    commands: Outcome.pastedOfServer(url)
   }
   const tokenFile = Option.map(server.tokenFile.found, ({ value }) => value)
   const place = ServerRuns.open(read.settings, { url, tokenFile, picks: read.picks })
-  return Effect.provide(run(plan, place), Http.layer)
+  return Effect.provide(run(plan, place), Network.http)
 })
 
 const embedded = Effect.fnUntraced(function* (words: string, flags: SettingTable.Flags, first: Read) {
@@ -76,18 +68,18 @@ const embedded = Effect.fnUntraced(function* (words: string, flags: SettingTable
   const plan = yield* planOf(words, settings)
   const output = yield* outputOf(settings)
   const [choice, { options: shell, remark }] = yield* Effect.all(
-    [ModelChoice.withFallbacks(settings, process.env), CommandSandbox.choose(settings)],
+    [ModelChoice.withFallbacks(settings, process.env), AgentSetup.chooseSandbox(settings)],
     { concurrency: 2 }
   )
   const sandbox = remark === undefined ? "" : `. ${remark}`
   yield* Screen.say([...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`])
-  const project = yield* Project.load(settings, process.env)
+  const project = yield* AgentSetup.loadProject(settings, process.env)
   const { policy, prompt } = plan
   const place = agentOf({ settings, prompt, choice, output, project, shell }, policy)
   return Effect.provide(run({ ...plan, isTyped: output !== undefined, commands }, place), [
     choice.provider,
     ModelTable.prices,
-    TelemetryExport.layer(process.env)
+    Network.telemetry(process.env)
   ])
 })
 
@@ -95,13 +87,13 @@ const embedded = Effect.fnUntraced(function* (words: string, flags: SettingTable
 const planOf = Effect.fnUntraced(function* (words: string, settings: Settings.Settings) {
   const { isInteractive } = yield* Screen.Screen
   const root = (yield* Path.Path).resolve(settings.cwd)
-  const policy = ApprovalPrompt.ofSettings(settings, root, ApprovalPrompt.askedOf(settings, isInteractive))
+  const policy = Requests.policyOf(settings, root, Requests.askedOf(settings, isInteractive))
   return { settings, policy, prompt: yield* promptOf(words, settings) }
 })
 
 /** The settings. A session that continues has its folder and its model, unless a flag names others. */
 const settingsOf = Effect.fnUntraced(function* (flags: SettingTable.Flags, first: Read) {
-  const session = yield* SessionChoice.find(first.settings)
+  const session = yield* Sessions.find(first.settings)
   const read = session === undefined ? first : yield* Settings.read(flags, process.env, session.file)
   const path = yield* Path.Path
   const here = path.resolve(first.settings.cwd)
@@ -116,7 +108,7 @@ const settingsOf = Effect.fnUntraced(function* (flags: SettingTable.Flags, first
       continue: false,
       ...(Option.isSome(fork) ? { fork: id } : { resume: id })
     },
-    commands: Pasted.of(first.place, first.picks),
+    commands: Outcome.pasted(first.place, first.picks),
     remarks: [...read.remarks, ...(folder === here ? [] : [`Folder: ${folder} (the session)`])]
   }
 })
@@ -143,8 +135,7 @@ const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.
 
 const outputOf = Effect.fnUntraced(function* ({ outputSchema }: Settings.Settings) {
   if (Option.isNone(outputSchema)) return undefined
-  const { read } = yield* Effect.promise(() => import("./OutputSchema.ts"))
-  return yield* read(outputSchema.value)
+  return yield* AgentSetup.outputSchemaOf(outputSchema.value)
 })
 
 // ───────────────────────── The run
@@ -157,19 +148,19 @@ const run = Effect.fnUntraced(function* <E, R>(plan: Plan, open: Effect.Effect<P
   if (yield* leave) yield* Screen.complain("What you typed during the run was dropped.")
   const code = yield* conclude(plan, played)
   if (plan.settings.outputFormat !== "json") return code
-  yield* Screen.Screen.use(({ out }) => Effect.flatMap(JsonOutput.resultLine(played, code), out))
+  yield* Screen.Screen.use(({ out }) => Effect.flatMap(Output.resultLine(played, code), out))
   return code
 })
 
 /** The exit code, once the outcome is reported and the answer is written. */
 const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outcome, sessionId }: Played) {
-  if (ending !== undefined) return Signals.exitCode(ending)
+  if (ending !== undefined) return ExitCode.exitCode(ending)
   if (plan.settings.inputFormat === "stream-json" && outcome === Outcome.initial) {
     if (faults === 0) yield* Screen.complain("No prompt came on stdin.")
     return ExitCode.usage
   }
   const { policy, settings } = plan
-  const advise = (refused: ReadonlyArray<Outcome.Call>) => ApprovalPrompt.advice(policy, refused)
+  const advise = (refused: ReadonlyArray<Outcome.Call>) => Requests.advice(policy, refused)
   const { code, lines = [], remark } = Outcome.verdict(outcome, { commands: plan.commands, advise })
   const refused = Outcome.refusedCalls(outcome, advise(outcome.refused))
   const remarks = [
@@ -203,7 +194,7 @@ interface Played {
   /** The number of bad lines of stdin. */
   readonly faults: number
   /** The signal or closed pipe that ended the run, if any. */
-  readonly ending: Signals.Ending | undefined
+  readonly ending: ExitCode.Ending | undefined
   readonly sessionId: string | undefined
 }
 
@@ -219,8 +210,8 @@ const play = Effect.fnUntraced(function* <E, R>(plan: Plan, open: Effect.Effect<
     isOver: Deferred.await(input),
     ...(yield* shower(plan))
   })
-  const { ending } = yield* Signals.Signals
-  let ended: Signals.Ending | undefined
+  const { ending } = yield* ExitCode.Signals
+  let ended: ExitCode.Ending | undefined
   // Cancels the run instead of leaving it, so that its last events are shown.
   const onEnding = Effect.flatMap(ending, (kind) => {
     ended = kind
@@ -249,20 +240,20 @@ const shower = Effect.fnUntraced(function* (plan: Plan) {
   const screen = yield* Screen.Screen
   const { hide, show } =
     settings.outputFormat === "stream-json"
-      ? { show: JsonOutput.make(screen), hide: Effect.void }
-      : TextOutput.make(screen, {
+      ? { show: Output.json(screen), hide: Effect.void }
+      : Output.text(screen, {
           answering: answeringOf(plan),
           fallbacks: settings.fallbackModel.map(({ name }) => name),
-          asks: (call) => ApprovalPrompt.isAsked(policy, call)
+          asks: (call) => Requests.isAsked(policy, call)
         })
-  const note = ModelNotes.make(screen, Option.isSome(settings.maxCost))
+  const note = ModelTable.noting(screen, Option.isSome(settings.maxCost))
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""
   const all = (events: ReadonlyArray<AgentEvent>) =>
     Effect.andThen(Effect.andThen(show(events), note(events)), screen.out(answers(events)))
   return { show: all, hide }
 })
 
-const answeringOf = ({ isTyped, settings }: Plan): TextOutput.Answering => {
+const answeringOf = ({ isTyped, settings }: Plan): Output.Answering => {
   if (settings.outputFormat !== "text" || isTyped) return "never"
   return settings.print && process.stdout.isTTY !== true ? "whole" : "streamed"
 }
@@ -294,7 +285,7 @@ const childrenGone = until(() => !process.getActiveResourcesInfo().includes("Pro
 // ───────────────────────── The session in this process
 
 /** Opens the session of a prompt, and makes its agent. The modules of `LiveRuns` would add a sixth to the CPU of a start. */
-const agentOf = Effect.fnUntraced(function* (plan: AgentSetup.Plan, policy: ApprovalPrompt.Policy) {
+const agentOf = Effect.fnUntraced(function* (plan: AgentSetup.Plan, policy: Requests.Policy) {
   const opened = yield* sessionOf(plan.settings)
   if (plan.prompt !== undefined) yield* Effect.forEach(voided(opened), Screen.complain)
   const agent = yield* AgentSetup.make(plan, opened, policy)
@@ -335,8 +326,8 @@ const sessionOf = Effect.fnUntraced(function* (settings: Settings.Settings) {
   const { fork, name, resume, store } = settings
   if (settings.noSession) return undefined
   const isWanted = [resume, fork, name].some(Option.isSome) || Option.isSome(store)
-  const opening = Effect.tap(SessionChoice.open(settings), ({ session }) => {
-    const remark = SessionPlace.remarkOn(session.id, session.damage)
+  const opening = Effect.tap(Sessions.open(settings), ({ session }) => {
+    const remark = Sessions.remarkOn(session.id, session.damage)
     return remark === undefined ? Effect.void : Screen.complain(remark)
   })
   if (isWanted) return yield* opening
@@ -346,9 +337,9 @@ const sessionOf = Effect.fnUntraced(function* (settings: Settings.Settings) {
 })
 
 /** The calls that a person has approved, and that a prompt makes void. */
-const voided = (opened: SessionChoice.Opened | undefined): ReadonlyArray<string> =>
+const voided = (opened: Sessions.Opened | undefined): ReadonlyArray<string> =>
   (opened?.session.restored.open?.approvals ?? []).flatMap(({ answer, request: { params, toolName } }) =>
     answer?.decision === "approve"
-      ? [`The approved call ${TextOutput.titleOf(toolName, params)} was not run: a new prompt came first.`]
+      ? [`The approved call ${Output.titleOf(toolName, params)} was not run: a new prompt came first.`]
       : []
   )

@@ -5,15 +5,15 @@ import * as Stream from "effect/Stream"
 import type * as Message from "../../Message.ts"
 import * as Payload from "../../api/Payload.ts"
 import * as RemoteRuns from "../../client/RemoteRuns.ts"
-import type { Service, Sessions } from "../../runs/Runs.ts"
+import type { Service } from "../../runs/Runs.ts"
 import { Failed, UsageError } from "../ExitCode.ts"
 import type { Settings } from "../settings/Settings.ts"
 import type { Picks } from "../settings/SettingTable.ts"
-import { flagOf, type Picked } from "../settings/Source.ts"
+import { flagOf, type Picked } from "../settings/Setting.ts"
 import { say } from "../terminal/Screen.ts"
 import * as AgentSetup from "./AgentSetup.ts"
 import * as Playing from "./Playing.ts"
-import * as SessionChoice from "./SessionChoice.ts"
+import * as Sessions from "./Sessions.ts"
 import * as TokenFile from "./TokenFile.ts"
 
 /** The flags that reach the server, and those that are about the prompt, its answer and the person. */
@@ -120,7 +120,11 @@ const optionsOf = (settings: Settings): { readonly options?: Payload.Options } =
 }
 
 /** The session that `--continue`, `--resume` or `--fork` name, else a new one. */
-const sessionOf = Effect.fnUntraced(function* (sessions: Sessions, settings: Settings, picks: Picks) {
+const sessionOf = Effect.fnUntraced(function* (
+  sessions: Service["sessions"],
+  settings: Settings,
+  picks: Picks
+) {
   const { fork, name, resume } = settings
   const model = given(picks.model, settings.model)
   const system = given(picks.system, settings.system)
@@ -143,9 +147,9 @@ const sessionOf = Effect.fnUntraced(function* (sessions: Sessions, settings: Set
   const text = Option.getOrElse(wanted, () => "")
   const { items } = yield* sessions.list(text === "" ? { limit: 1 } : { limit: 999, query: text })
   const found = items.filter(
-    ({ sessionId }) => text === "" || sessionId === text || SessionChoice.isSession(sessionId, text)
+    ({ sessionId }) => text === "" || sessionId === text || Sessions.isSession(sessionId, text)
   )
-  const id = yield* SessionChoice.only(
+  const id = yield* Sessions.only(
     "session",
     text,
     found.map(({ sessionId, title }) => ({ id: sessionId, title }))

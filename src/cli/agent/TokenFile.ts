@@ -8,8 +8,8 @@ import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import { randomBytes } from "node:crypto"
+import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
-import * as Signals from "../Signals.ts"
 import type { Environment } from "./Vendors.ts"
 
 type Tokens = ReadonlyArray<Redacted.Redacted>
@@ -60,7 +60,7 @@ const parse = Effect.fnUntraced(function* (file: string, text: string): Effect.f
 const minToken = 16
 
 /** The tokens that a server takes at the moment, and the one that was made for lack of others. */
-export interface Current {
+interface Current {
   readonly tokens: Effect.Effect<Tokens>
   readonly made?: Redacted.Redacted
 }
@@ -72,7 +72,7 @@ export interface Current {
 export const watched = Effect.fnUntraced(function* (
   file: Option.Option<string>,
   env: Environment
-): Effect.fn.Return<Current, UsageError, FileSystem.FileSystem | Scope.Scope | Signals.Signals> {
+): Effect.fn.Return<Current, UsageError, FileSystem.FileSystem | Scope.Scope | ExitCode.Signals> {
   const first = yield* tokens(file, env)
   if (Option.isNone(file)) {
     if (first.length > 0) return { tokens: Effect.succeed(first) }
@@ -80,7 +80,7 @@ export const watched = Effect.fnUntraced(function* (
     return { tokens: Effect.succeed([made]), made }
   }
   const current = yield* Ref.make<Tokens>(first)
-  const hangUps = yield* Signals.Signals.use(({ hangUps }) => hangUps)
+  const hangUps = yield* ExitCode.Signals.use(({ hangUps }) => hangUps)
   let fault = ""
   const again = Effect.gen(function* () {
     const next = yield* tokens(file, env)

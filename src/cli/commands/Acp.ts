@@ -14,18 +14,16 @@ import * as RunLogStore from "../../runs/RunLogStore.ts"
 import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
-import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
-import * as CommandSandbox from "../agent/CommandSandbox.ts"
+import * as Requests from "../terminal/Requests.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
-import * as Project from "../settings/Project.ts"
 import { say } from "../terminal/Screen.ts"
-import * as SessionPlace from "../agent/SessionPlace.ts"
+import * as Sessions from "../agent/Sessions.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Flags } from "../settings/SettingTable.ts"
-import * as TelemetryExport from "../agent/TelemetryExport.ts"
+import * as Network from "../agent/Network.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Serves the editor until it closes stdin, and returns the exit code. */
@@ -41,7 +39,7 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
     mcp: { http: true },
     prepare: yield* preparing(sessions),
     scopeOf: (name, params) => {
-      const { key, words } = ApprovalPrompt.scopeOf(name, params)
+      const { key, words } = Requests.scopeOf(name, params)
       return { key, words: words.replace(/^for /, "") }
     }
   }
@@ -72,19 +70,19 @@ const runsOf = Effect.fnUntraced(function* (
   choice: ModelChoice.Choice,
   given: ReadonlyMap<string, AcpAgent.Given>
 ) {
-  const { artifacts, store } = yield* SessionPlace.at(settings)
+  const { artifacts, store } = yield* Sessions.at(settings)
   const agents = Agents.layer(({ session, sessionId }) =>
     Effect.gen(function* () {
       const { cwd = settings.cwd, mcpServers = [] } = given.get(sessionId) ?? {}
       const own = { ...settings, cwd }
-      const { options: shell, remark } = yield* CommandSandbox.choose(own)
+      const { options: shell, remark } = yield* AgentSetup.chooseSandbox(own)
       if (remark !== undefined) yield* say([remark])
-      const project = yield* Project.load(own, env)
+      const project = yield* AgentSetup.loadProject(own, env)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
-      const agent = yield* AgentSetup.make(plan, { session, artifacts }, ApprovalPrompt.ofSettings(own, cwd))
+      const agent = yield* AgentSetup.make(plan, { session, artifacts }, Requests.policyOf(own, cwd))
       if (mcpServers.length > 0 && !settings.noMcp) {
-        const { join } = yield* Effect.promise(() => import("./EditorServers.ts"))
-        yield* join(agent.tools, mcpServers)
+        const { joinOfEditor } = yield* Effect.promise(() => import("../agent/McpServers.ts"))
+        yield* joinOfEditor(agent.tools, mcpServers)
       }
       return agent
     })
@@ -93,7 +91,7 @@ const runsOf = Effect.fnUntraced(function* (
   // A log in memory can be written and read.
   return Layer.orDie(LiveRuns.layer()).pipe(
     Layer.provide(agents),
-    Layer.provide([choice.provider, ModelTable.prices, TelemetryExport.layer(env)]),
+    Layer.provide([choice.provider, ModelTable.prices, Network.telemetry(env)]),
     Layer.provide([sessions, RunLogStore.layerMemory])
   )
 })

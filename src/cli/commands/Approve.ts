@@ -11,20 +11,19 @@ import type { ApproveLine } from "../CommandLine.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
-import * as Pasted from "../terminal/Pasted.ts"
-import * as QuestionPrompt from "../terminal/QuestionPrompt.ts"
+import * as Outcome from "../agent/Outcome.ts"
+import * as Requests from "../terminal/Requests.ts"
 import { Screen } from "../terminal/Screen.ts"
-import * as SessionChoice from "../agent/SessionChoice.ts"
-import * as SessionPlace from "../agent/SessionPlace.ts"
+import * as Sessions from "../agent/Sessions.ts"
 import * as Settings from "../settings/Settings.ts"
-import * as TextOutput from "../terminal/TextOutput.ts"
+import * as Output from "../terminal/Output.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Runs the command and returns its exit code. */
 export const run = Effect.fnUntraced(function* (given: ApproveLine, env: Environment) {
   const params = yield* paramsOf(given)
   const { place, ...named } = yield* Settings.place(given, env)
-  const { store } = yield* SessionPlace.at(named)
+  const { store } = yield* Sessions.at(named)
   const { runId, sessionId } = yield* runOf(store, given.run)
   const line = { ...given, run: runId }
   const session = yield* store.open(sessionId)
@@ -38,7 +37,7 @@ export const run = Effect.fnUntraced(function* (given: ApproveLine, env: Environ
     yield* err(`effect-agent: ${title}: nothing is recorded.\n`)
     return ExitCode.failed
   }
-  yield* err(`${title} is ${done}. Continue the run:\n  ${Pasted.of(place).resume(sessionId)}\n`)
+  yield* err(`${title} is ${done}. Continue the run:\n  ${Outcome.pasted(place).resume(sessionId)}\n`)
   return ExitCode.answered
 }, Effect.scoped)
 
@@ -85,8 +84,8 @@ const runOf = Effect.fnUntraced(function* (store: Service, text: string) {
       () => ({ sessionId, title, id: "" })
     )
   )
-  const found = open.filter(({ id }) => SessionChoice.isRun(id, text))
-  const runId = yield* SessionChoice.only("run", text, found)
+  const found = open.filter(({ id }) => Sessions.isRun(id, text))
+  const runId = yield* Sessions.only("run", text, found)
   return { runId, sessionId: found.find(({ id }) => id === runId)?.sessionId ?? "" }
 })
 
@@ -140,7 +139,7 @@ const answer = Effect.fnUntraced(function* (
     turn?.approvals.some(isOpen) === true ? " An approval waits: give --yes or --no." : ""
   )
   const title = `The question ${JSON.stringify(Inert.line(request.question, 80))}`
-  const read = QuestionPrompt.given(text, request.schema)
+  const read = Requests.givenAnswer(text, request.schema)
   if (Result.isFailure(read))
     return yield* new UsageError({
       detail: `--answer does not match the schema of the question: ${read.failure}`
@@ -156,7 +155,7 @@ const answer = Effect.fnUntraced(function* (
 })
 
 const callOf = ({ params, toolName }: OpenTurn["approvals"][number]["request"]): string =>
-  TextOutput.titleOf(toolName, params)
+  Output.titleOf(toolName, params)
 
 interface Choice<out A> {
   readonly id: string

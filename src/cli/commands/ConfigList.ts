@@ -2,16 +2,15 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as Configuration from "../settings/Configuration.ts"
+import * as Settings from "../settings/Settings.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { table as limits } from "../../internal/limitTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import { say, Screen } from "../terminal/Screen.ts"
 import * as ServerSettings from "../settings/ServerSettings.ts"
-import * as Settings from "../settings/Settings.ts"
 import type * as SettingTable from "../settings/SettingTable.ts"
-import type { From, Picked } from "../settings/Source.ts"
+import type { From, Picked } from "../settings/Setting.ts"
 import * as Values from "../settings/Values.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
@@ -39,7 +38,7 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
   const read = yield* Settings.read({ ...flags, json: none }, env)
   const { err, out } = yield* Screen
   if (trust || untrust) {
-    yield* Configuration.trust(read.paths, trust)
+    yield* Settings.trust(read.paths, trust)
     yield* err(`${read.paths.project} is ${trust ? "trusted as it is now" : "no longer trusted"}.\n`)
     return ExitCode.answered
   }

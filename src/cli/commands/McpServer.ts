@@ -12,24 +12,22 @@ import * as AgentMcpServer from "../../mcp/AgentMcpServer.ts"
 import * as ToolRegistry from "../../ToolRegistry.ts"
 import * as Tools from "../../tools/Tools.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
-import * as ApprovalPrompt from "../terminal/ApprovalPrompt.ts"
-import * as CommandSandbox from "../agent/CommandSandbox.ts"
+import * as Requests from "../terminal/Requests.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
-import * as Project from "../settings/Project.ts"
 import { say } from "../terminal/Screen.ts"
-import * as SessionPlace from "../agent/SessionPlace.ts"
+import * as Sessions from "../agent/Sessions.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Flags } from "../settings/SettingTable.ts"
-import * as TelemetryExport from "../agent/TelemetryExport.ts"
+import * as Network from "../agent/Network.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Serves the client until it closes stdin, and returns the exit code. */
 export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, version: string) {
   const { remarks, settings } = yield* Settings.read(flags, env)
   const [choice, { options: shell, remark }] = yield* Effect.all(
-    [ModelChoice.withFallbacks(settings, env), CommandSandbox.choose(settings)],
+    [ModelChoice.withFallbacks(settings, env), AgentSetup.chooseSandbox(settings)],
     { concurrency: 2 }
   )
   yield* say([
@@ -37,10 +35,10 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
     `Model: ${choice.model} (${choice.why})`,
     ...(remark === undefined ? [] : [remark])
   ])
-  const project = yield* Project.load(settings, env)
+  const project = yield* AgentSetup.loadProject(settings, env)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const services = yield* Layer.build(
-    Layer.mergeAll(choice.provider, ModelTable.prices, TelemetryExport.layer(env))
+    Layer.mergeAll(choice.provider, ModelTable.prices, Network.telemetry(env))
   )
   yield* Effect.provideContext(serve(plan, version), services)
   return ExitCode.answered
@@ -54,7 +52,7 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
   const root = (yield* Path.Path).resolve(settings.cwd)
   // A client has no person who answers.
   const policy = {
-    ...ApprovalPrompt.ofSettings(settings, root, "deny"),
+    ...Requests.policyOf(settings, root, "deny"),
     asked: "deny",
     advises: true
   } as const
@@ -71,7 +69,7 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
   const served = AgentMcpServer.layerStdio({ name: "effect-agent", version, agent: { make } }).pipe(
     Layer.provide([
       Layer.succeed(ToolRegistry.ToolRegistry, registry),
-      Layer.succeed(CoreApproval.Approval, ApprovalPrompt.make(policy)),
+      Layer.succeed(CoreApproval.Approval, Requests.approvalPolicy(policy)),
       Layer.effect(Stdio.Stdio, Effect.map(Stdio.Stdio, telling(Deferred.succeed(stdin, undefined))))
     ])
   )
@@ -104,6 +102,6 @@ const connections = Effect.fnUntraced(function* ({ choice, settings }: AgentSetu
 /** The session of a prompt, which another command can continue; `undefined` with `--no-session`. */
 const sessionOf = Effect.fnUntraced(function* ({ settings }: AgentSetup.Plan) {
   if (settings.noSession) return undefined
-  const { artifacts, cwd, store } = yield* SessionPlace.at(settings)
+  const { artifacts, cwd, store } = yield* Sessions.at(settings)
   return { artifacts, session: yield* store.create({ cwd }) }
 })

@@ -7,19 +7,18 @@ import * as AgentEvent from "../../AgentEvent.ts"
 import * as Payload from "../../api/Payload.ts"
 import * as AgentClient from "../../client/AgentClient.ts"
 import * as Message from "../../Message.ts"
-import * as Configuration from "../settings/Configuration.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
-import * as Http from "../agent/Http.ts"
+import * as Network from "../agent/Network.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Outcome from "../agent/Outcome.ts"
 import * as Playing from "../agent/Playing.ts"
 import { Screen } from "../terminal/Screen.ts"
-import type { RunsLine } from "./ServerCommands.ts"
-import * as SessionChoice from "../agent/SessionChoice.ts"
+import type { RunsLine } from "../CommandLine.ts"
+import * as Sessions from "../agent/Sessions.ts"
 import * as ServerSettings from "../settings/ServerSettings.ts"
 import * as Settings from "../settings/Settings.ts"
-import * as TextOutput from "../terminal/TextOutput.ts"
+import * as Output from "../terminal/Output.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
@@ -27,7 +26,7 @@ import type { Environment } from "../agent/Vendors.ts"
 export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment) {
   const { tokenFile, url } = yield* Settings.ofServer(
     { ...ServerSettings.absent, ...line },
-    { env, ...(yield* Configuration.load(env, ".")) }
+    { env, ...(yield* Settings.configurationOf(env, ".")) }
   )
   const token = yield* TokenFile.first(tokenFile, env)
   const client = yield* AgentClient.make(
@@ -44,7 +43,7 @@ export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment
     }),
     Effect.mapError(Playing.failureOf)
   )
-}, Effect.provide(Http.layer))
+}, Effect.provide(Network.http))
 
 const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: RunsLine) {
   const { out } = yield* Screen
@@ -87,17 +86,17 @@ const named = Effect.fnUntraced(function* (client: AgentClient.Service, line: Ru
   }
   const runs = yield* newest(client, {}, maxSearched)
   const found = runs.flatMap(({ runId, status }) =>
-    SessionChoice.isRun(runId, line.run) ? [{ id: runId, title: status }] : []
+    Sessions.isRun(runId, line.run) ? [{ id: runId, title: status }] : []
   )
-  return { ...line, run: yield* SessionChoice.only("run", line.run, found) }
+  return { ...line, run: yield* Sessions.only("run", line.run, found) }
 })
 
 const sessionOf = Effect.fnUntraced(function* (client: AgentClient.Service, text: string) {
   const { items } = yield* client.sessions.list({ limit: 999, query: text })
   const found = items.flatMap(({ sessionId, title }) =>
-    SessionChoice.isSession(sessionId, text) ? [{ id: sessionId, title }] : []
+    Sessions.isSession(sessionId, text) ? [{ id: sessionId, title }] : []
   )
-  return yield* SessionChoice.only("session", text, found)
+  return yield* Sessions.only("session", text, found)
 })
 
 /** The most runs that are searched for the beginning of an id. */
@@ -141,7 +140,7 @@ const encode = (run: Payload.Run) => Effect.orDie(Schema.encodeEffect(Schema.toC
 const timeOf = ({ created }: Payload.Run) => new Date(created).toISOString().slice(0, 16).replace("T", " ")
 
 const linesOf = (runs: ReadonlyArray<Payload.Run>): string => {
-  const ids = SessionChoice.shortened(runs.map(({ sessionId }) => sessionId))
+  const ids = Sessions.shortened(runs.map(({ sessionId }) => sessionId))
   return runs
     .map((run) => {
       const session = Inert.line(ids.get(run.sessionId) ?? run.sessionId, 80)
@@ -192,7 +191,7 @@ const watch = Effect.fnUntraced(function* (
   { after, json, run }: RunsLine & { readonly action: "watch" }
 ) {
   const screen = yield* Screen
-  const { show } = TextOutput.make(screen)
+  const { show } = Output.text(screen)
   let outcome = Outcome.initial
   yield* Stream.runForEach(client.runs.events(run, after), ({ event, position }) => {
     outcome = Outcome.fold(outcome, event)

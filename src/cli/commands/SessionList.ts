@@ -9,27 +9,26 @@ import * as ExitCode from "../ExitCode.ts"
 import type { SessionsLine } from "../CommandLine.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { complain, Screen } from "../terminal/Screen.ts"
-import * as SessionChoice from "../agent/SessionChoice.ts"
-import * as SessionPlace from "../agent/SessionPlace.ts"
+import * as Sessions from "../agent/Sessions.ts"
 import * as Settings from "../settings/Settings.ts"
 import type { Environment } from "../agent/Vendors.ts"
 
 /** Runs the command and returns its exit code. */
 export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environment) {
   const { err, out, paint } = yield* Screen
-  const { listed, store } = yield* SessionPlace.at(yield* Settings.place(line, env))
+  const { listed, store } = yield* Sessions.at(yield* Settings.place(line, env))
   const { json } = line
   if (line.action === "list") {
-    const items = yield* SessionChoice.all(store, listed)
+    const items = yield* Sessions.all(store, listed)
     if (items.length === 0) yield* err(paint.dim("There are no sessions of this folder.\n"))
     yield* out(json ? Inert.json({ items }) : linesOf(items))
   } else if (line.action === "rm") {
-    const removed = yield* SessionChoice.use(store, line.id, (id) => Effect.as(store.delete(id), id))
+    const removed = yield* Sessions.use(store, line.id, (id) => Effect.as(store.delete(id), id))
     if (json) yield* out(Inert.json({ removed }))
   } else if (line.action === "export") {
     yield* write(store, line.id, json ? "jsonl" : line.format)
   } else {
-    const contents = yield* SessionChoice.use(store, line.id, store.read)
+    const contents = yield* Sessions.use(store, line.id, store.read)
     const { sessionId } = contents.session
     yield* report(sessionId, contents)
     yield* json ? Effect.flatMap(shown(contents), out) : write(store, sessionId, "md")
@@ -38,7 +37,7 @@ export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environ
 }, Effect.scoped)
 
 const report = (sessionId: string, { damage }: Contents) => {
-  const remark = SessionPlace.remarkOn(sessionId, damage)
+  const remark = Sessions.remarkOn(sessionId, damage)
   return remark === undefined ? Effect.void : complain(remark)
 }
 
@@ -46,18 +45,18 @@ const report = (sessionId: string, { damage }: Contents) => {
 const write = Effect.fnUntraced(function* (store: Service, sessionId: string, format: "jsonl" | "md") {
   const { out } = yield* Screen
   const safe = format === "md" ? Inert.text : Inert.jsonText
-  yield* SessionChoice.use(store, sessionId, (id) =>
+  yield* Sessions.use(store, sessionId, (id) =>
     Stream.runForEach(store.export(id, format), (text) => out(safe(text)))
   )
 })
 
 /** The sessions with the beginnings of their ids, which name them elsewhere too. */
 const linesOf = (items: ReadonlyArray<Summary>): string => {
-  const ids = SessionChoice.shortened(items.map(({ sessionId }) => sessionId))
+  const ids = Sessions.shortened(items.map(({ sessionId }) => sessionId))
   return items
     .map((item) => {
       const id = ids.get(item.sessionId) ?? item.sessionId
-      return `${Inert.line(id)}  ${SessionChoice.timeOf(item)}  ${Inert.line(item.title, 80)}\n`
+      return `${Inert.line(id)}  ${Sessions.timeOf(item)}  ${Inert.line(item.title, 80)}\n`
     })
     .join("")
 }

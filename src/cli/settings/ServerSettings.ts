@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
 import * as Setting from "./Setting.ts"
-import type { Sources } from "./Source.ts"
+import type { Sources } from "./Setting.ts"
 import * as Values from "./Values.ts"
 
 const rules = { widens: () => true }

@@ -1,5 +1,6 @@
 /**
- * Settings of the program. Each has a flag, most have a variable, and most a member of the configuration files.
+ * Settings of the program. Each has a flag, most have a variable, and most a member of the configuration files. The flag counts, else the session
+ * that continues, the variable, the configuration of the project, that of the user.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -7,9 +8,9 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
-import type { UsageError } from "../ExitCode.ts"
-import * as Source from "./Source.ts"
+import { UsageError } from "../ExitCode.ts"
 import * as Values from "./Values.ts"
+import type { Environment } from "../agent/Vendors.ts"
 
 export interface Setting<out A> {
   /** The member of a configuration file, such as `maxTurns`. */
@@ -25,11 +26,11 @@ export interface Setting<out A> {
   readonly json: Json | undefined
 }
 
-type Json = Schema.Codec<Source.Member, Source.Member>
+type Json = Schema.Codec<Member, Member>
 
 /** A setting, and the value of its flag. */
 export interface Given<out A> {
-  readonly pick: (sources: Source.Sources) => Effect.Effect<Source.Picked<A>, UsageError>
+  readonly pick: (sources: Sources) => Effect.Effect<Picked<A>, UsageError>
 }
 
 /** The options of all kinds of settings. */
@@ -39,7 +40,7 @@ interface Options<A> {
   readonly alias?: string
   /** Whether configuration files have the setting (default: `true`). */
   readonly isKept?: boolean
-  readonly rules?: Partial<Source.Rules<A>>
+  readonly rules?: Partial<Rules<A>>
 }
 
 interface Spec<A> extends Options<A> {
@@ -66,7 +67,7 @@ const make = <A>({
   ...rest
 }: Spec<A>) => {
   const key = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())
-  const value = Source.make({
+  const value = picking({
     name,
     key,
     isList: split !== undefined,
@@ -95,13 +96,13 @@ const absent = (key: string): Given<never> => ({
   pick: () => Effect.succeed({ key, isList: false, found: Option.none(), ignored: [] })
 })
 
-const onFlag = (name: string): Source.From => ({ kind: "flag", name: `--${name}` })
+const onFlag = (name: string): From => ({ kind: "flag", name: `--${name}` })
 
 /** The value of a flag. The failure has the texts as they were typed, but for passwords. */
 const onLine = <A>(
   { expected, name, read }: Pick<Spec<A>, "expected" | "name" | "read">,
   texts: ReadonlyArray<string>
-): Effect.Effect<Source.Found<A>, CliError.InvalidValue> =>
+): Effect.Effect<Found<A>, CliError.InvalidValue> =>
   Option.match(read(texts), {
     onNone: () => {
       const value = Values.withoutPassword(texts.join(","))
@@ -210,7 +211,7 @@ interface ToPick extends Struct.Lambda {
 }
 
 /** Picks the value of each flag of a table from the flag and the other places. */
-export const toPick = (sources: Source.Sources) => Struct.lambda<ToPick>((given) => given.pick(sources))
+export const toPick = (sources: Sources) => Struct.lambda<ToPick>((given) => given.pick(sources))
 
 // ───────────────────────── Flags that are no settings
 
@@ -220,3 +221,142 @@ export const plainFlag = (name: string, text: string) =>
 
 export const plainText = (name: string, metavar: string, text: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.optional)
+
+// ───────────────────────── Where a value comes from
+
+/** A member of a configuration file. */
+export type Member = string | number | boolean | ReadonlyArray<string>
+
+/** A configuration file. */
+export interface File {
+  readonly path: string
+  readonly members: Readonly<Record<string, Member | undefined>>
+  /** Whether its members may widen what the agent may do. */
+  readonly isTrusted: boolean
+}
+
+export interface Sources {
+  /** The folder and the model of the session that continues. Default: none. */
+  readonly session?: File | undefined
+  readonly env: Environment
+  readonly project: File | undefined
+  readonly user: File | undefined
+}
+
+export interface From {
+  readonly kind: "flag" | "session" | "variable" | "project" | "user" | "default"
+  /** The flag, the variable or the path of the file; `""` for a default, `"the session"` for a session. */
+  readonly name: string
+}
+
+export interface Found<out A> {
+  readonly value: A
+  readonly texts: ReadonlyArray<string>
+  readonly from: From
+}
+
+/** The value that counts, if any, and the places whose values do not count. */
+export interface Picked<out A> {
+  readonly key: string
+  readonly isList: boolean
+  readonly found: Option.Option<Found<A>>
+  readonly ignored: ReadonlyArray<From>
+}
+
+export interface Rules<A> {
+  /** Whether the variable may have a value (default: always). */
+  readonly isVariable: (value: A) => boolean
+  /**
+   * Whether the value of a project widens what the agent may do, compared with the value that counts without it (default: never).
+   */
+  readonly widens: (value: A, otherwise: Option.Option<A>) => boolean
+  /** Joins the values of all places. Default: the first counts alone. */
+  readonly join: (values: ReadonlyArray<A>) => A
+}
+
+interface Value<A> {
+  /** The name of the flag. */
+  readonly name: string
+  readonly key: string
+  readonly isList: boolean
+  readonly read: (texts: ReadonlyArray<string>) => Option.Option<A>
+  readonly expected: string
+  readonly split: (text: string) => ReadonlyArray<string>
+  readonly rules: Partial<Rules<A>>
+}
+
+/** The flag of a setting, by the key of the setting. */
+export const flagOf = (key: string): string =>
+  `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+export const variableOf = (flag: string): string => `EFFECT_AGENT_${flag.toUpperCase().replaceAll("-", "_")}`
+
+/** Picks a value from its places. Fails with `UsageError` for a value that cannot be read, and names its place. */
+export const picking =
+  <A>(value: Value<A>) =>
+  (given: Option.Option<Found<A>>) =>
+  (sources: Sources): Effect.Effect<Picked<A>, UsageError> =>
+    Effect.gen(function* () {
+      const { isVariable = () => true, join, widens = () => false } = value.rules
+      const session = yield* inFile(value, sources.session, "session")
+      const env = yield* inVariable(value, sources.env)
+      const user = yield* inFile(value, sources.user, "user")
+      const project = yield* inFile(value, sources.project, "project")
+      const isBarred = Option.exists(env, (found) => !isVariable(found.value))
+      const isWider =
+        sources.project?.isTrusted !== true &&
+        Option.exists(project, (found) =>
+          widens(
+            found.value,
+            Option.map(user, ({ value }) => value)
+          )
+        )
+      const places = [given, session, isBarred ? Option.none() : env, isWider ? Option.none() : project, user]
+      const found = places.flatMap(Option.toArray)
+      const ignored = [...(isBarred ? [env] : []), ...(isWider ? [project] : [])]
+      return {
+        key: value.key,
+        isList: value.isList,
+        found: join === undefined ? Option.fromUndefinedOr(found[0]) : joined(found, join),
+        ignored: ignored.flatMap(Option.toArray).map(({ from }) => from)
+      }
+    })
+
+const joined = <A>(
+  found: ReadonlyArray<Found<A>>,
+  join: (values: ReadonlyArray<A>) => A
+): Option.Option<Found<A>> =>
+  Option.map(Option.fromUndefinedOr(found[0]), ({ from }) => ({
+    from,
+    value: join(found.map(({ value }) => value)),
+    texts: found.flatMap(({ texts }) => texts)
+  }))
+
+const inVariable = <A>({ name, split, ...value }: Value<A>, env: Environment) => {
+  const from: From = { kind: "variable", name: variableOf(name) }
+  const text = env[from.name] ?? ""
+  return text.trim() === "" ? Effect.succeedNone : read(value, split(text), from, from.name)
+}
+
+const inFile = <A>(value: Value<A>, file: File | undefined, kind: From["kind"]) => {
+  const member = file?.members[value.key]
+  if (file === undefined || member === undefined) return Effect.succeedNone
+  const texts = Array.isArray(member) ? member.map(String) : [String(member)]
+  return read(value, texts, { kind, name: file.path }, `${file.path}: ${value.key}`)
+}
+
+const read = <A>(
+  { expected, read }: Pick<Value<A>, "expected" | "read">,
+  texts: ReadonlyArray<string>,
+  from: From,
+  place: string
+): Effect.Effect<Option.Option<Found<A>>, UsageError> =>
+  Option.match(read(texts), {
+    onNone: () =>
+      Effect.fail(
+        new UsageError({
+          detail: `${place}: ${JSON.stringify(Values.withoutPassword(texts.join(",")))}. Expected: ${expected}`
+        })
+      ),
+    onSome: (value) => Effect.succeedSome({ value, texts, from })
+  })

@@ -2,26 +2,168 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import type * as CliOutput from "effect/cli/CliOutput"
 import type * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import type * as HelpDoc from "effect/cli/HelpDoc"
-import { stripVTControlCharacters } from "node:util"
 import * as RunOptions from "../../RunOptions.ts"
 import { table as limits } from "../../internal/limitTable.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as Setting from "./Setting.ts"
-import type { Sources, Rules } from "./Source.ts"
-import * as ToolSettings from "./ToolSettings.ts"
 import * as Values from "./Values.ts"
+
+/** Paths of files or folders. */
+const paths = (texts: ReadonlyArray<string>) =>
+  texts.every((text) => text.trim() !== "") ? Option.some(texts) : Option.none()
+
+/** A project must not change this setting without the user's consent. */
+const always = { widens: () => true }
+
+/** `words` are in order, the narrowest first. */
+const narrower = <Words extends ReadonlyArray<string>>(
+  words: Words,
+  usual: Words[number]
+): Pick<Setting.Rules<Words[number]>, "widens"> => ({
+  widens: (value, otherwise) => words.indexOf(value) > words.indexOf(Option.getOrElse(otherwise, () => usual))
+})
+
+/** Names of environment variables. */
+const variables = (texts: ReadonlyArray<string>) =>
+  texts.every((text) => /^[A-Za-z_]\w*$/.test(text)) ? Option.some(texts) : Option.none()
+
+const named = (texts: ReadonlyArray<string>) =>
+  Option.map(Option.all(texts.map(Values.named)), Values.together)
+
+const toolsAndRules = `${Values.knownTools}, mcp__SERVER__TOOL, or shell(COMMAND) with a command of plain words`
+
+const threshold = (text: string) =>
+  text === "off"
+    ? Option.some(Infinity)
+    : Values.number((value) => value === 0 || Values.isCount(value))(text)
+
+const sandboxes = ["auto", "require", "off"] as const
+const approvals = ["ask", "deny", "allow", "defer"] as const
+
+const ofTools = {
+  cwd: Setting.text({
+    name: "cwd",
+    metavar: "DIR",
+    description: "Folder of the tools. Default: the current one",
+    flag: Flag.Directory("cwd"),
+    read: Values.nonEmpty,
+    expected: "a folder",
+    isKept: false
+  }),
+  tools: Setting.list({
+    name: "tools",
+    metavar: "NAMES",
+    description: "Tools that the model may call, separated by commas, or none. Default: all",
+    read: (texts) => Option.map(Option.all(texts.map(Values.toolNames)), (lists) => lists.flat()),
+    expected: `none, or ${Values.knownTools}`,
+    split: (text) => [text],
+    rules: {
+      widens: (names, otherwise) => {
+        const own: ReadonlyArray<string> = Option.getOrElse(otherwise, () => Values.tools)
+        return names.some((name) => !own.includes(name))
+      }
+    }
+  }),
+  approve: Setting.choice({
+    name: "approve",
+    words: approvals,
+    description:
+      "What to do with a call that needs an approval: ask a person, deny or allow it, or end the run and wait (defer). Default: ask on a terminal, else deny",
+    rules: { isVariable: (mode) => mode !== "allow", ...narrower(["deny", "defer", "ask", "allow"], "ask") }
+  }),
+  allow: Setting.list({
+    name: "allow",
+    metavar: "NAME",
+    description:
+      "Let this tool run without asking, or with shell(git status) the commands that begin so. May be repeated",
+    read: named,
+    expected: toolsAndRules,
+    split: (text) => [text],
+    rules: { isVariable: () => false, ...always }
+  }),
+  deny: Setting.list({
+    name: "deny",
+    metavar: "NAME",
+    description: "Never let this tool or command run. Wins over --allow and --yes. May be repeated",
+    read: named,
+    expected: toolsAndRules,
+    split: (text) => [text],
+    rules: { join: Values.together }
+  }),
+  yes: Setting.toggle({
+    name: "yes",
+    alias: "y",
+    description: "Let every tool run without asking",
+    rules: { isVariable: () => false, widens: (isOn) => isOn }
+  }),
+  sandbox: Setting.choice({
+    name: "sandbox",
+    words: sandboxes,
+    description:
+      "Sandbox of shell commands: auto uses one that works, require refuses to start without. Default: auto",
+    rules: narrower(["require", "auto", "off"], "auto")
+  }),
+  network: Setting.toggle({
+    name: "network",
+    description: "Let commands in the sandbox use the network",
+    rules: { widens: (isOn) => isOn }
+  }),
+  writable: Setting.list({
+    name: "writable",
+    metavar: "DIR",
+    description: "Let commands in the sandbox change this folder too. May be repeated",
+    flag: Flag.Directory("writable"),
+    read: paths,
+    expected: "a folder",
+    rules: always
+  }),
+  passEnv: Setting.list({
+    name: "pass-env",
+    metavar: "NAME",
+    description:
+      "Let commands have this variable although it looks like a secret, such as GITHUB_TOKEN. May be repeated",
+    read: variables,
+    expected: "the name of a variable",
+    rules: always
+  }),
+  mcpConfig: Setting.text({
+    name: "mcp-config",
+    metavar: "FILE",
+    description: 'MCP servers whose tools the model may call: a JSON file {"mcpServers": {…}}',
+    read: Values.nonEmpty,
+    expected: "a file",
+    rules: always
+  }),
+  noMcp: Setting.toggle({ name: "no-mcp", description: "Use no MCP servers" }),
+  noContextFiles: Setting.toggle({
+    name: "no-context-files",
+    description: "Do not read AGENTS.md and CLAUDE.md"
+  }),
+  toolSearch: Setting.text({
+    name: "tool-search",
+    metavar: "N",
+    description:
+      "With more tools than this the model searches for those it needs, instead of getting all. off: never. Default: 40",
+    read: threshold,
+    expected: "a number of at least 0, or off",
+    json: Schema.Union([Schema.Finite, Schema.Literal("off")])
+  }),
+  maxResult: Setting.number({
+    name: "max-result",
+    metavar: "N",
+    description:
+      "Characters of a tool result that the model gets at once. It reads the rest with the tool read_artifact. Default: 60000",
+    isFine: (value) => Values.isCount(value) && value >= 1000,
+    expected: "a number of at least 1000"
+  })
+}
 
 const outputs = ["text", "json", "stream-json"] as const
 const inputs = ["text", "stream-json"] as const
-
-/** Paths of files. */
-const paths = (texts: ReadonlyArray<string>) =>
-  texts.every((text) => text.trim() !== "") ? Option.some(texts) : Option.none()
 
 const promptAndAnswer = {
   file: Setting.list({
@@ -80,7 +222,7 @@ const promptAndAnswer = {
 }
 
 /** A project may lower a bound, which is `usual` where the user has none. */
-const below = (usual = Infinity): Pick<Rules<number>, "widens"> => ({
+const below = (usual = Infinity): Pick<Setting.Rules<number>, "widens"> => ({
   widens: (value, otherwise) => value > Option.getOrElse(otherwise, () => usual)
 })
 
@@ -262,7 +404,7 @@ const model = {
 export const all = {
   ...model,
   ...promptAndAnswer,
-  ...ToolSettings.settings,
+  ...ofTools,
   ...session,
   ...bounds
 }
@@ -276,7 +418,7 @@ const group = (
 export const groups = [
   group("MODEL", model),
   group("PROMPT AND ANSWER", promptAndAnswer),
-  group("TOOLS AND APPROVALS", ToolSettings.settings),
+  group("TOOLS AND APPROVALS", ofTools),
   group("SESSION", session),
   group("BOUNDS AND PROGRAM", bounds),
   group("SERVER AND WORKERS", ServerSettings.settings)
@@ -310,50 +452,7 @@ export const serving = Struct.omit(flags, ofPrompt)
 export type Flags = Command.Command.Config.Infer<typeof flags>
 
 /** Picks the value of each setting from the flags and the other places. */
-export const pick = (flags: Flags, sources: Sources) =>
+export const pick = (flags: Flags, sources: Setting.Sources) =>
   Effect.all(Struct.map(Struct.pick(flags, Struct.keys(all)), Setting.toPick(sources)))
 
 export type Picks = Effect.Success<ReturnType<typeof pick>>
-
-// ───────────────────────── The help
-
-/** Fewer flags stay in one list. */
-const minGrouped = 12
-
-/** A formatter that writes many flags in the groups of the settings, and those that are no settings as a group of their own. */
-export const grouped = (base: CliOutput.Formatter): CliOutput.Formatter => ({
-  ...base,
-  formatHelpDoc: (doc) => {
-    const text = base.formatHelpDoc(doc).split("\n").flatMap(spaced).join("\n")
-    if (doc.flags.length < minGrouped) return text
-    const sections = sectionsOf(doc.flags).map(([title, flags]) =>
-      partsOf(base.formatHelpDoc({ ...doc, flags }))
-        .filter(isFlagList)
-        .map((part) => part.replace("FLAGS", title))
-        .join("")
-    )
-    return partsOf(text)
-      .flatMap((part) => (isFlagList(part) ? sections : [part]))
-      .join("\n\n")
-  }
-})
-
-/** The parts of a help, each with its title in the first line. */
-const partsOf = (text: string): ReadonlyArray<string> => text.split("\n\n")
-
-const isFlagList = (part: string): boolean => stripVTControlCharacters(part).startsWith("FLAGS\n")
-
-/** The library puts the examples right below the commands. */
-const spaced = (line: string, index: number, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
-  stripVTControlCharacters(line) === "EXAMPLES" && lines[index - 1] !== "" ? ["", line] : [line]
-
-type Section = readonly [title: string, flags: ReadonlyArray<HelpDoc.FlagDoc>]
-
-const sectionsOf = (flags: ReadonlyArray<HelpDoc.FlagDoc>): ReadonlyArray<Section> => {
-  const titleOf = ({ name }: HelpDoc.FlagDoc) =>
-    groups.find(({ names }) => names.has(`--${name}`))?.title ?? "OTHER FLAGS"
-  const titles = [...groups.map(({ title }) => title), "OTHER FLAGS"]
-  return titles
-    .map((title): Section => [title, flags.filter((flag) => titleOf(flag) === title)])
-    .filter(([, flags]) => flags.length > 0)
-}

@@ -11,7 +11,7 @@ import * as Approval from "../../Approval.ts"
 import type * as Message from "../../Message.ts"
 import type { Events, Place, Player, Problem } from "../agent/Playing.ts"
 import { complain } from "./Screen.ts"
-import { Signals } from "../Signals.ts"
+import { Signals } from "../ExitCode.ts"
 
 const Line = Schema.Union([
   Schema.Struct({ type: Schema.Literal("prompt"), text: Schema.String }),
@@ -30,7 +30,7 @@ type Line = typeof Line.Type
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Line))
 
 /** The beginning of a conversation. */
-export interface Beginning {
+interface Beginning {
   /** The prompt of the command line, if any. */
   readonly first: Message.Input | undefined
   /** Whether lines without a prompt continue the session. */

@@ -1,19 +1,28 @@
 /**
- * Exports the telemetry of a run over OTLP if OpenTelemetry's environment variables name a collector. Their defaults are those of
- * OpenTelemetry, and the name of the service is `effect-agent`.
+ * The HTTP client, loaded with the first request, so that an answer without network starts faster, and the export of telemetry.
+ *
+ * Telemetry goes over OTLP if OpenTelemetry's environment variables name a collector. Their defaults are those of OpenTelemetry, and the name of
+ * the service is `effect-agent`.
  */
 import * as Cause from "effect/Cause"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as HttpClient from "effect/http/HttpClient"
 import { CaptureContent } from "../../Telemetry.ts"
-import * as Http from "./Http.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { Screen } from "../terminal/Screen.ts"
 import type { Environment } from "./Vendors.ts"
 
+export const http: Layer.Layer<HttpClient.HttpClient> = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("../../node/NodeHttp.ts")),
+    (module) => module.layer
+  )
+)
+
 /** Reports a setting that is no setting on the screen, and exports nothing then. */
-export const layer = (env: Environment): Layer.Layer<never, never, Screen> =>
+export const telemetry = (env: Environment): Layer.Layer<never, never, Screen> =>
   endpoints.some((name) => (env[name] ?? "") !== "")
     ? Layer.merge(Layer.catchCause(exporter(env), complain), Layer.succeed(CaptureContent, isCaptured(env)))
     : Layer.empty
@@ -24,11 +33,13 @@ const endpoints = ["", "_TRACES", "_METRICS", "_LOGS"].map((signal) => `OTEL_EXP
 const exporter = (env: Environment): Layer.Layer<never> =>
   Layer.unwrap(
     Effect.map(
-      Effect.promise(() => import("./TelemetryExporter.ts")),
-      (module) => module.layer
+      Effect.promise(() =>
+        Promise.all([import("effect/observability/Otlp"), import("effect/observability/OtlpSerialization")])
+      ),
+      ([{ layerFromConfig }, { layerJson }]) => Layer.provide(layerFromConfig(), layerJson)
     )
   ).pipe(
-    Layer.provide([Http.layer, ConfigProvider.layer(ConfigProvider.fromEnv({ env: withDefaults(env) }))])
+    Layer.provide([http, ConfigProvider.layer(ConfigProvider.fromEnv({ env: withDefaults(env) }))])
   )
 
 const withDefaults = (env: Environment): Record<string, string> => {

@@ -1,23 +1,26 @@
 /**
- * Approvals of tool calls, and questions of the model: tools that change something run if a person approves the call, or if the command
- * line permits them.
+ * Approvals of tool calls, and questions of the model: tools that change something run if a person approves the call, or if the command line
+ * permits them.
  */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type * as Approval from "../../Approval.ts"
 import * as CommandRules from "../../tools/CommandRules.ts"
 import * as Tools from "../../tools/Tools.ts"
 import * as Inert from "./Inert.ts"
-import { Keyboard } from "./Keyboard.ts"
+import { Keyboard } from "./StandardInput.ts"
+import * as Outcome from "../agent/Outcome.ts"
 import type { Call } from "../agent/Outcome.ts"
-import * as Pasted from "./Pasted.ts"
 import * as Preview from "./Preview.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Values from "../settings/Values.ts"
+import * as JsonSchema from "../../internal/jsonSchema.ts"
 
 export interface Policy {
   /** Tools and commands that run without an approval. */
@@ -44,7 +47,7 @@ export interface Policy {
 }
 
 /** The policy of the settings. `asked` is where answers come from if the settings do not defer. */
-export const ofSettings = (
+export const policyOf = (
   { allow, approve, deny, yes }: Settings,
   root: string,
   asked: Policy["asked"] = "wait"
@@ -83,7 +86,7 @@ export const advice = (
 const ruleFor = ({ params, toolName }: Call): string => {
   const rule = `shell(${commandIn(toolName, params) ?? ""})`
   const isPlain = Option.exists(Values.named(rule), ({ commands }) => commands.length === 1)
-  return `--allow ${isPlain ? Pasted.quoted(rule) : toolName}`
+  return `--allow ${isPlain ? Outcome.quoted(rule) : toolName}`
 }
 
 // Every other tool may change something.
@@ -102,7 +105,7 @@ export const isAsked = (policy: Policy, { params, toolName }: Call): boolean =>
   verdictOn(policy, toolName, params, false).decision === "ask"
 
 /** The policy of the runs of an agent. Calls that a person has approved always run without another question. */
-export const make = (policy: Policy): Approval.Policy => ({
+export const approvalPolicy = (policy: Policy): Approval.Policy => ({
   decide: ({ params, tool, toolName }) =>
     Effect.sync(() => {
       const { decision, reason } = verdictOn(policy, toolName, params, tool.effect === "pure")
@@ -125,7 +128,7 @@ const unasked = (policy: Policy, toolName: string, reason: string): string => {
 export type Services = FileSystem.FileSystem | Keyboard | Path.Path | Screen
 
 /** The answer to a request for an approval: that of the policy, else that of the person at the terminal, else that of `others`. */
-export const answerTo = Effect.fnUntraced(function* <E, R>(
+export const answerApproval = Effect.fnUntraced(function* <E, R>(
   policy: Policy,
   { params, toolName }: Pick<Approval.Request, "params" | "toolName">,
   others: Effect.Effect<Approval.Answer, E, R>
@@ -263,3 +266,83 @@ const answers: ReadonlyMap<string, Meaning> = new Map([
 ])
 
 const meaningOf = (word: string): Meaning => answers.get(word) ?? "no"
+
+// ───────────────────────── Questions of the model to the person
+
+/** Shows a question, and waits for an answer that matches its schema. The end of the input declines it. */
+export const answerQuestion = Effect.fnUntraced(function* ({
+  question,
+  schema
+}: Pick<Approval.Question, "question" | "schema">): Effect.fn.Return<
+  Approval.QuestionReply,
+  never,
+  Keyboard | Screen
+> {
+  const { err, paint } = yield* Screen
+  const keyboard = yield* Keyboard
+  yield* err(`${paint.bold("The model asks")}\n${linesOf(question)}${choicesIn(schema)}`)
+  while (true) {
+    // Input from before the question is no answer to it.
+    yield* keyboard.forget
+    yield* err("Answer: ")
+    const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
+    if (typed === undefined) {
+      yield* err("\n")
+      return { declined: true, reason: "the user gave no answer", by: "user" }
+    }
+    const answer = typedAnswer(typed.trim(), schema)
+    if (Result.isSuccess(answer)) return { answer: answer.success, by: "user" }
+    yield* err(`${paint.red(Inert.line(answer.failure))}\n`)
+  }
+})
+
+const linesOf = (text: string): string =>
+  text
+    .split("\n")
+    .map((line) => `  ${Inert.exact(line)}\n`)
+    .join("")
+
+const choicesIn = (schema: Schema.Json): string => {
+  const choices = Predicate.hasProperty(schema, "enum") && Array.isArray(schema.enum) ? schema.enum : []
+  return choices.length === 0
+    ? ""
+    : linesOf(
+        `One of: ${choices.map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice))).join(", ")}`
+      )
+}
+
+/** The answer that a person types: as text, else as JSON, else as the only member that an object needs. */
+const typedAnswer = (typed: string, schema: Schema.Json): Result.Result<Schema.Json, string> =>
+  firstOf([typed, ...Option.toArray(decodeJson(typed)), ...wordOf(typed), ...memberOf(typed, schema)], schema)
+
+/** The answer of a command line: as JSON, else as text, else as the only member that an object needs. */
+export const givenAnswer = (text: string, schema: Schema.Json): Result.Result<Schema.Json, string> =>
+  firstOf([...Option.toArray(decodeJson(text)), text, ...wordOf(text), ...memberOf(text, schema)], schema)
+
+const memberOf = (text: string, schema: Schema.Json): ReadonlyArray<Schema.Json> => {
+  const required = Predicate.hasProperty(schema, "required") ? schema.required : undefined
+  const [name, ...others] = Array.isArray(required) ? required.filter(Predicate.isString) : []
+  return name === undefined || others.length > 0 ? [] : [{ [name]: text }]
+}
+
+const wordOf = (typed: string): ReadonlyArray<Schema.Json> => {
+  const words = new Map<string, Schema.Json>([
+    ["y", true],
+    ["yes", true],
+    ["n", false],
+    ["no", false]
+  ])
+  return Option.toArray(Option.fromUndefinedOr(words.get(typed.toLowerCase())))
+}
+
+/** The first candidate that matches the schema. */
+const firstOf = (
+  candidates: ReadonlyArray<Schema.Json>,
+  schema: Schema.Json
+): Result.Result<Schema.Json, string> => {
+  const decoded = candidates.map((candidate) => JsonSchema.decode(schema, candidate))
+  const [first = Result.fail([])] = decoded
+  return Result.mapError(decoded.find(Result.isSuccess) ?? first, (faults) => faults.join("; "))
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))

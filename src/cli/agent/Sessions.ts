@@ -1,24 +1,155 @@
-/** The session of a run: a new one, or the one that `--continue`, `--resume` or `--fork` name. */
+/**
+ * The sessions of the program, a file for each in a folder for each working directory or in the store that `--store` names, and the session of a
+ * run: a new one, or the one that `--continue`, `--resume` or `--fork` name.
+ */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Session, SessionError } from "../../Session.ts"
-import type { Contents, Summary, ListOptions, Service } from "../../sessions/SessionStore.ts"
-import { UsageError } from "../ExitCode.ts"
+import * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
+import { ArtifactStore } from "../../artifacts/ArtifactStore.ts"
+import * as FileArtifactStore from "../../artifacts/FileArtifactStore.ts"
+import * as JsonlRunLogStore from "../../runs/JsonlRunLogStore.ts"
+import type { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
+import * as JsonlSessionStore from "../../sessions/JsonlSessionStore.ts"
+import * as SessionEntry from "../../sessions/SessionEntry.ts"
+import * as SessionHome from "../../sessions/SessionHome.ts"
+import * as SessionStore from "../../sessions/SessionStore.ts"
+import type { Service, Contents, Summary, ListOptions } from "../../sessions/SessionStore.ts"
 import type { Settings } from "../settings/Settings.ts"
-import type { File } from "../settings/Source.ts"
+import type { StoreAddress } from "../settings/Values.ts"
+import type { Session, SessionError } from "../../Session.ts"
+import { UsageError } from "../ExitCode.ts"
+import type { File } from "../settings/Setting.ts"
 import * as Inert from "../terminal/Inert.ts"
-import { Keyboard } from "../terminal/Keyboard.ts"
+import { Keyboard } from "../terminal/StandardInput.ts"
 import { Screen } from "../terminal/Screen.ts"
 import * as ModelChoice from "./ModelChoice.ts"
-import * as SessionPlace from "./SessionPlace.ts"
+
+/** The settings that name the place. */
+type Place = Pick<Settings, "cwd" | "store">
+
+/** A store, and the working directory whose sessions a list has; `undefined` for all sessions of a folder that the user named. */
+interface Sessions {
+  readonly store: SessionStore.Service
+  readonly cwd: string
+  readonly listed: { readonly cwd?: string }
+  /** The large tool results of all sessions of the store. */
+  readonly artifacts: ArtifactStore["Service"]
+  /** The logs of the runs of a server: in the database of the sessions, or in a folder beside them. */
+  readonly logs: Layer.Layer<RunLogStore, RunLogError, FileSystem.FileSystem | Path.Path>
+}
+
+/** The stores of one place. */
+export interface Stores extends Pick<Sessions, "artifacts" | "store"> {
+  /** The logs of the runs of a server, in the same database; `undefined` for a store in files. */
+  readonly logs: Layer.Layer<RunLogStore, RunLogError> | undefined
+}
+
+/** Opens the store, whose connections the scope holds. */
+export const at = Effect.fnUntraced(function* (place: Place) {
+  const path = yield* Path.Path
+  const cwd = path.resolve(place.cwd)
+  const address = Option.getOrUndefined(place.store)
+  const stores = yield* address === undefined ? inHome : storesAt(address)
+  const logs = stores.logs ?? JsonlRunLogStore.layer({ directory: yield* folderOfLogs(cwd, address) })
+  const store = withArtifacts(stores.store, stores.artifacts)
+  const sessions: Sessions = { ...stores, store, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
+  return sessions
+})
+
+const folderOfLogs = Effect.fnUntraced(function* (cwd: string, address: StoreAddress | undefined) {
+  const path = yield* Path.Path
+  if (address?._tag === "Files") return path.join(path.resolve(address.directory), "runs")
+  const home = yield* Effect.orDie(SessionHome.home)
+  return path.join(home, "sessions", yield* SessionHome.folderOf(cwd), "runs")
+})
+
+const storesAt = Effect.fnUntraced(function* (address: StoreAddress) {
+  const path = yield* Path.Path
+  if (address._tag === "Files") return yield* filesIn({ directory: path.resolve(address.directory) })
+  const { postgres, sqlite } = yield* Effect.promise(() => import("./DatabaseStore.ts"))
+  return yield* address._tag === "Sqlite" ? sqlite(path.resolve(address.filename)) : postgres(address.url)
+})
+
+const filesIn = Effect.fnUntraced(function* (
+  folders: { readonly directory: string } | { readonly root: string }
+) {
+  const path = yield* Path.Path
+  const folder = "root" in folders ? folders.root : folders.directory
+  const large = yield* Layer.build(FileArtifactStore.layer({ directory: path.join(folder, "artifacts") }))
+  const stores: Stores = {
+    store: SessionStore.make(yield* JsonlSessionStore.storage(folders)),
+    artifacts: Context.get(large, ArtifactStore),
+    logs: undefined
+  }
+  return stores
+})
+
+const inHome = Effect.gen(function* () {
+  const path = yield* Path.Path
+  return yield* filesIn({ root: path.join(yield* Effect.orDie(SessionHome.home), "sessions") })
+})
+
+/** A line about the faults of a session, `undefined` if it has none. */
+export const remarkOn = (
+  sessionId: string,
+  damage: ReadonlyArray<SessionStore.Damage>
+): string | undefined => {
+  const [first] = damage
+  if (first === undefined) return undefined
+  const lines = damage.length === 1 ? "1 line is" : `${damage.length} lines are`
+  return `Session ${sessionId} is damaged: ${lines} left out. Line ${first.line}: ${first.detail}`
+}
+
+// ───────────────────────── Artifacts
+
+/** A store whose sessions take their artifacts with them, but for those that another session names, such as a fork. */
+export const withArtifacts = (store: Service, artifacts: ArtifactStore["Service"]): Service => {
+  const remove = Effect.fnUntraced(function* (id: string) {
+    const hit = yield* Stream.runHead(store.search(id))
+    if (Option.isNone(hit)) yield* artifacts.remove(id)
+  })
+  return {
+    ...store,
+    delete: Effect.fnUntraced(function* (sessionId) {
+      const owned = yield* artifactsOf(store, artifacts, sessionId)
+      yield* store.delete(sessionId)
+      // The session is gone. An artifact that stays behind harms no other one.
+      yield* Effect.forEach(owned, (id) => Effect.ignore(remove(id), { log: "Warn" }), { discard: true })
+    })
+  }
+}
+
+/** The ids of the artifacts that the runs of a session have stored. */
+const artifactsOf = Effect.fnUntraced(function* (
+  store: Service,
+  artifacts: ArtifactStore["Service"],
+  sessionId: string
+) {
+  const { entries } = yield* store.read(sessionId)
+  const text = JSON.stringify(entries.map(SessionEntry.toJson))
+  const runs = new Set(Array.from(text.matchAll(/"runId":"([^"]+)"/g), ([, runId]) => runId))
+  const ids = [...new Set(text.match(/\bartifact_[\w-]+/g))]
+  return yield* Effect.filter(ids, (id) =>
+    Effect.orElseSucceed(
+      Effect.map(artifacts.get(id), ({ runId }) => runs.has(runId)),
+      () => false
+    )
+  )
+})
+
+// ───────────────────────── The session of a run
 
 /** The settings that choose the session. */
-type Options = SessionPlace.Place & Pick<Settings, "continue" | "fork" | "name" | "noSession" | "resume">
+type Options = Place & Pick<Settings, "continue" | "fork" | "name" | "noSession" | "resume">
 
 /** A session, and the store of its large tool results. */
 export interface Opened {
   readonly session: Session
-  readonly artifacts: SessionPlace.Sessions["artifacts"]
+  readonly artifacts: Sessions["artifacts"]
 }
 
 /** A session as it was before the run, and its folder and model as settings. */
@@ -35,7 +166,7 @@ export const find = Effect.fnUntraced(function* (options: Options) {
   const chosen = [options.continue, Option.isSome(resume), Option.isSome(fork), noSession]
   if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: ofSession })
   if (noSession || !chosen.includes(true)) return undefined
-  const { listed, store } = yield* SessionPlace.at(options)
+  const { listed, store } = yield* at(options)
   const newest = (limit: number) => Effect.map(store.list({ ...listed, limit }), ({ items }) => items)
   const named = Option.getOrUndefined(Option.orElse(resume, () => fork))
   const id =
@@ -91,7 +222,7 @@ export const timeOf = ({ modified }: Summary): string =>
 
 /** Opens the session for writing. */
 export const open = Effect.fnUntraced(function* (options: Options) {
-  const { artifacts, cwd, store } = yield* SessionPlace.at(options)
+  const { artifacts, cwd, store } = yield* at(options)
   const { fork, name, resume } = options
   const created = { cwd, ...Option.match(name, { onNone: () => ({}), onSome: (name) => ({ name }) }) }
   const opening = Option.isSome(fork)

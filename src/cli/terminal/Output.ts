@@ -1,13 +1,19 @@
-/** Shows a run to a person: the answer on stdout as it arrives, tool calls and errors as lines on stderr. */
+/**
+ * Shows a run: to a person the answer on stdout as it arrives, tool calls and errors as lines on stderr; to a program its events as JSON, one on
+ * each line of stdout.
+ */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
+import * as Schema from "effect/Schema"
+import * as AgentEvent from "../../AgentEvent.ts"
+import type { OfTag } from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
 import * as FailureText from "../../internal/failureText.ts"
+import * as Outcome from "../agent/Outcome.ts"
 import type { Call } from "../agent/Outcome.ts"
-import * as Failure from "../Failure.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
+import { EventError } from "../../internal/failureReason.ts"
 
 /**
  * When stdout gets the answer: as it arrives, when it is whole, or never. A program that reads stdout takes all of it for the answer,
@@ -25,7 +31,7 @@ interface Options {
 }
 
 /** Shows an array of events at a time. `hide` takes away what changes below the last line, before others write. */
-export const make = (
+export const text = (
   screen: Screen["Service"],
   { answering = "streamed", asks, fallbacks = [] }: Options = {}
 ) => {
@@ -37,7 +43,7 @@ export const make = (
   // The text of the deltas. A reader that comes late gets an answer without them.
   let streamed = ""
 
-  const pieces = (event: AgentEvent): ReadonlyArray<Piece> => {
+  const pieces = (event: AgentEvent.AgentEvent): ReadonlyArray<Piece> => {
     const lines = calls.lines(event)
     if (lines.length > 0) return lines.map(({ isBad, text }) => (isBad ? bad(text) : note(text)))
     // Of a sub-agent only its tool calls are shown: its answer is the result of the call that it works for.
@@ -47,7 +53,7 @@ export const make = (
     const isBroken = event._tag === "ModelCallRetry" || event._tag === "MessageRetracted"
     return isBroken && isLineOpen ? [answer("\n"), next] : [next]
   }
-  const piece = (event: AgentEvent): Piece | undefined => {
+  const piece = (event: AgentEvent.AgentEvent): Piece | undefined => {
     switch (event._tag) {
       case "ModelCallStart":
         retries.begin()
@@ -70,7 +76,7 @@ export const make = (
         return note(`${Inert.line(event.to)} continues the conversation.`)
       case "ModelCallRetry":
       case "RunRetry":
-        return note(`${retries.next(event.delayMs)}: ${Inert.line(Failure.beforeRetry(event.error))}`)
+        return note(`${retries.next(event.delayMs)}: ${Inert.line(Outcome.beforeRetry(event.error))}`)
       case "HookError":
         return bad(failedHook(event))
       case "Compaction":
@@ -101,7 +107,7 @@ export const make = (
   const note = (line: string): Piece => ({ write: err, text: `${paint.dim(line)}\n` })
   const bad = (line: string): Piece => ({ write: err, text: `${paint.red(line)}\n` })
 
-  const show = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+  const show = (events: ReadonlyArray<AgentEvent.AgentEvent>): Effect.Effect<void> => {
     const shown = joined(events.flatMap(pieces))
     const isChanged = shown.length > 0 || events.some(({ _tag }) => _tag === "ToolExecutionProgress")
     const write = Effect.forEach(shown, ({ text, write }) => write(text), { discard: true })
@@ -186,7 +192,7 @@ const callLines = ({ err, paint, width }: Screen["Service"], asks: (call: Call) 
   }
 
   /** The lines of an event. */
-  const lines = (event: AgentEvent): ReadonlyArray<CallLine> => {
+  const lines = (event: AgentEvent.AgentEvent): ReadonlyArray<CallLine> => {
     switch (event._tag) {
       case "ToolExecutionStart": {
         const text = `${depthOf(event)}→ ${titleOf(event.toolName, event.params)}`
@@ -235,7 +241,7 @@ const callLines = ({ err, paint, width }: Screen["Service"], asks: (call: Call) 
 
 const indent = "    "
 
-const depthOf = ({ path }: AgentEvent): string => "│ ".repeat(path?.length ?? 0)
+const depthOf = ({ path }: AgentEvent.AgentEvent): string => "│ ".repeat(path?.length ?? 0)
 
 const textOf = ({ content }: OfTag<"ToolExecutionEnd">["result"]): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
@@ -307,3 +313,54 @@ const gistOf = (params: unknown): string => {
   const json = JSON.stringify(params)
   return json === "{}" ? "" : json
 }
+
+// ───────────────────────── Events as JSON, one on each line
+
+/** Writes an array of events at a time. */
+export const json =
+  ({ out }: Screen["Service"]) =>
+  (events: ReadonlyArray<AgentEvent.AgentEvent>): Effect.Effect<void> =>
+    Effect.flatMap(Effect.forEach(events, jsonLine), (lines) => out(lines.join("")))
+
+const encode = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
+
+const jsonLine = (event: AgentEvent.AgentEvent): Effect.Effect<string> =>
+  isPlain(event) ? Effect.succeed(Inert.json(event)) : Effect.map(Effect.orDie(encode(event)), Inert.json)
+
+/**
+ * Events are plain JSON, except for errors and durations. This check saves the encoding of thousands of deltas.
+ */
+const isPlain = (event: AgentEvent.AgentEvent): boolean =>
+  event._tag === "MessageDelta"
+    ? event.delta._tag !== "Attempt"
+    : !("error" in event || "rateLimits" in event)
+
+// ───────────────────────── The result
+
+const encodeError = Schema.encodeEffect(Schema.toCodecJson(EventError))
+
+interface Played {
+  readonly outcome: Outcome.Outcome
+  readonly sessionId: string | undefined
+}
+
+/** The line with the outcome of a run. */
+export const resultLine = Effect.fnUntraced(function* ({ outcome, sessionId }: Played, exitCode: number) {
+  const { end, last, output } = outcome
+  const error = end?.error && (yield* Effect.orDie(encodeError(end.error)))
+  const { durationMs = 0, runId, turns = 0, usage } = end ?? {}
+  return Inert.json({
+    type: "result",
+    status: outcome.status ?? "cancelled",
+    exitCode,
+    text: last === undefined ? "" : Message.textOf(last),
+    ...(output === undefined ? {} : { output: output.value }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    runId,
+    turns,
+    durationMs,
+    usage,
+    ...(usage?.cost === undefined ? {} : { cost: usage.cost }),
+    ...(error === undefined ? {} : { error: Object.assign({ message: end?.error?.message }, error) })
+  })
+})
