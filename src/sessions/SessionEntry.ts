@@ -16,7 +16,6 @@ import { RunStatus } from "../AgentEvent.ts"
 import { compactionReason } from "../internal/eventParts.ts"
 import { isObject, type JsonObject } from "../internal/json.ts"
 import * as Message from "../Message.ts"
-import * as Migrations from "./internal/Migrations.ts"
 import { Usage } from "../Usage.ts"
 
 /**
@@ -25,7 +24,7 @@ import { Usage } from "../Usage.ts"
  * @category constants
  * @since 0.2.0
  */
-export const version = Migrations.version
+export const version = 1
 
 const base = {
   /** The version of the entry. */
@@ -360,7 +359,7 @@ export const decode = (line: string): Result.Result<SessionEntry, string> => {
 /** @internal Reads an entry from the value of its JSON. */
 export const fromJson = (json: Schema.Json): Result.Result<SessionEntry, string> => {
   if (!isObject(json)) return Result.fail("it is no JSON object")
-  const entry = Migrations.upgrade(json)
+  const entry = upgrade(json)
   if (is(entry)) return Result.succeed(entry)
   const { id, parentId, timestamp, type, v } = entry
   if (typeof id !== "string" || (parentId !== null && typeof parentId !== "string")) {
@@ -445,3 +444,18 @@ let count = 0
  */
 export const makeId = (): string =>
   `ent_${(prefix ??= crypto.randomUUID().slice(0, 13))}_${(++count).toString(36)}`
+
+// ───────────────────────── Entries of older versions
+
+/** @internal Makes an entry of version `n + 1` of one of version `n`, for each older version `n`. */
+export type Migrations = Readonly<Record<number, (entry: JsonObject) => JsonObject>>
+
+/** A new version adds a line here, and a file to `test/sessions/versions`. */
+const migrations: Migrations = {}
+
+/** @internal Makes an entry of the current version of an older one. An entry without a way to the current version stays as it is. */
+export const upgrade = (entry: JsonObject, table: Migrations = migrations): JsonObject => {
+  const { v } = entry
+  const next = typeof v === "number" ? table[v] : undefined
+  return next === undefined ? entry : upgrade(next(entry), table)
+}

@@ -36,13 +36,11 @@
  */
 import * as Context from "effect/Context"
 import type { Options, Service } from "./internal/Contract.ts"
-import * as Export from "./internal/Export.ts"
 import * as Forking from "./internal/Forking.ts"
 import * as Listing from "./internal/Listing.ts"
 import * as Opening from "./internal/Opening.ts"
 import * as Reading from "./internal/Reading.ts"
 import * as RunLines from "./internal/RunLines.ts"
-import * as Search from "./internal/Search.ts"
 import type { SessionStorage } from "./SessionStorage.ts"
 
 export type {
@@ -123,10 +121,10 @@ export const make = (storage: SessionStorage, options: Options = {}): Service =>
   read: (sessionId) => Reading.contents(storage, sessionId),
   list: Listing.make(storage),
   log: (sessionId, runId, range) => RunLines.read(storage, sessionId, runId, range),
-  search: (text, where) => Search.search(storage, text, where),
-  sessionOf: (runId) => Search.sessionOf(storage, runId),
+  search: (text, where) => Listing.search(storage, text, where),
+  sessionOf: (runId) => Listing.sessionOf(storage, runId),
   fork: (sessionId, forked) => Forking.fork(storage, sessionId, forked),
-  export: (sessionId, format) => Export.exported(storage, sessionId, format),
+  export: (sessionId, format) => Reading.exported(storage, sessionId, format),
   delete: (sessionId) => storage.remove(sessionId),
   retain: (retention) => Listing.retain(storage, retention)
 })

@@ -31,7 +31,6 @@ import * as Stream from "effect/Stream"
 import { SessionError, StorageFailed } from "../Session.ts"
 import type { SessionStorage, Writer } from "./SessionStorage.ts"
 import * as SessionStore from "./SessionStore.ts"
-import { SqlAppends } from "./internal/SqlAppend.ts"
 import * as SqlBatch from "../sql/SqlBatch.ts"
 import { Claims } from "../sql/SqlClaims.ts"
 import * as SqlLines from "../sql/SqlLines.ts"
@@ -114,7 +113,7 @@ const databaseOf = Effect.fnUntraced(function* ({ patience = 0, takeOver = false
 
 const storageOf = (database: SqlSessions.Database): SessionStorage => {
   const writer = (claim: SqlSessions.Opened): Writer => {
-    const appends = new SqlAppends(database, claim)
+    const appends = new SqlSessions.SqlAppends(database, claim)
     return {
       append: (lines) => Effect.mapError(appends.append(lines), during(claim.sessionId, "append")),
       verify: Effect.mapError(appends.verify, during(claim.sessionId, "verify"))

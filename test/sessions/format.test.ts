@@ -5,7 +5,7 @@ import { Message } from "effect-agent"
 import { SessionEntry, SessionHome } from "effect-agent/sessions"
 import { globSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { upgrade } from "../../src/sessions/internal/Migrations.ts"
+import { upgrade } from "../../src/sessions/SessionEntry.ts"
 import { fileIn, folder, storeIn } from "./folders.ts"
 import { said } from "./records.ts"
 

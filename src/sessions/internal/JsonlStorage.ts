@@ -19,13 +19,13 @@ import {
   Unreadable
 } from "../../Session.ts"
 import * as LineReader from "../LineReader.ts"
-import * as SessionFiles from "./SessionFiles.ts"
 import * as SessionName from "../SessionName.ts"
 import type { Line, NewSession, StoredSession, Writer } from "../SessionStorage.ts"
 import * as WriterLock from "./WriterLock.ts"
+import * as SessionHome from "../SessionHome.ts"
 
 /** The options of the storage. */
-export interface Options extends SessionFiles.Folders {
+export interface Options extends Folders {
   /** Whether each append waits until the disk has it. Default `"never"`. */
   readonly fsync?: "never" | "always"
 }
@@ -38,8 +38,8 @@ const lineFeed = 0x0a
 export class JsonlStorage {
   private readonly options: Options
   /** The files of sessions by their ids, to look there first. */
-  private readonly known = new Map<string, SessionFiles.SessionFile>()
-  private readonly names: SessionFiles.Names = new Map()
+  private readonly known = new Map<string, SessionFile>()
+  private readonly names: Names = new Map()
 
   constructor(options: Options) {
     this.options = options
@@ -53,9 +53,9 @@ export class JsonlStorage {
       const fails = failing(sessionId, "create")
       if (!SessionName.isName(sessionId))
         return yield* failure(sessionId, new Unreadable({ detail: tooLong }))
-      const folder = yield* fails(SessionFiles.folderOf(this.options, cwd))
+      const folder = yield* fails(folderOf(this.options, cwd))
       yield* fails(files.makeDirectory(folder, { recursive: true, mode: 0o700 }))
-      const path = paths.join(folder, SessionFiles.nameOf(sessionId, created))
+      const path = paths.join(folder, nameOf(sessionId, created))
       const made = Effect.andThen(
         lock(sessionId, path),
         fails(Effect.scoped(files.open(path, { flag: "ax", mode: 0o600 })))
@@ -140,7 +140,7 @@ export class JsonlStorage {
 
   list(cwd: string | undefined): Using<ReadonlyArray<StoredSession>> {
     return Effect.gen({ self: this }, function* () {
-      const found = yield* failing("", "list")(SessionFiles.find(this.options, this.names, cwd))
+      const found = yield* failing("", "list")(findFiles(this.options, this.names, cwd))
       for (const file of found) this.known.set(file.sessionId, file)
       const listed = yield* Effect.forEach(found, stored, { concurrency: 16 })
       const sessions = listed.flatMap(Option.toArray)
@@ -169,7 +169,7 @@ export class JsonlStorage {
     )
   }
 
-  private fileOf(sessionId: string): Using<SessionFiles.SessionFile> {
+  private fileOf(sessionId: string): Using<SessionFile> {
     return Effect.gen({ self: this }, function* () {
       const files = yield* FileSystem.FileSystem
       const known = this.known.get(sessionId)
@@ -180,8 +180,8 @@ export class JsonlStorage {
     })
   }
 
-  private search(sessionId: string): Using<SessionFiles.SessionFile | undefined> {
-    return Effect.map(failing(sessionId, "open")(SessionFiles.find(this.options, this.names)), (found) => {
+  private search(sessionId: string): Using<SessionFile | undefined> {
+    return Effect.map(failing(sessionId, "open")(findFiles(this.options, this.names)), (found) => {
       const file = found.find((one) => one.sessionId === sessionId)
       if (file !== undefined) this.known.set(sessionId, file)
       return file
@@ -201,7 +201,7 @@ const storedAs = (
 })
 
 /** A file as a list has it: none that another process has removed meanwhile, and, with a warning, none that cannot be read. */
-const stored = ({ created, path, sessionId }: SessionFiles.SessionFile) =>
+const stored = ({ created, path, sessionId }: SessionFile) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const info = yield* files.stat(path)
@@ -274,3 +274,104 @@ const syncFolder = (folder: string) =>
       Effect.flatMap(files.open(folder, { flag: "r" }), (file) => file.sync)
     )
   ).pipe(Effect.ignore)
+
+// ───────────────────────── The names of the files of sessions, and their places in folders
+
+/** The folders of a store. */
+export interface Folders {
+  /** The folder that holds the files. */
+  readonly directory?: string
+  /** The folder that has a folder for each working directory. */
+  readonly root?: string
+}
+
+/** A file of a session. */
+export interface SessionFile {
+  readonly path: string
+  readonly sessionId: string
+  readonly created: number
+}
+
+const form = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z_(.+)\.jsonl$/
+
+/** The name of the file of a session. */
+export const nameOf = (sessionId: string, created: number): string =>
+  `${new Date(created).toISOString().replace(/[:.]/g, "-")}_${SessionName.of(sessionId)}.jsonl`
+
+/** The files that the names of each folder stand for: a name is read once. */
+export type Names = Map<string, ReadonlyMap<string, ReadonlyArray<SessionFile>>>
+
+/** The file that a name stands for, `undefined` for other files. */
+const fileOf = (folder: string, name: string, paths: Path.Path): ReadonlyArray<SessionFile> => {
+  const [, date, hours, minutes, seconds, millis, named = ""] = form.exec(name) ?? []
+  const sessionId = SessionName.idOf(named)
+  const created = Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}Z`)
+  return named === "" || sessionId === undefined || Number.isNaN(created)
+    ? []
+    : [{ path: paths.join(folder, name), sessionId, created }]
+}
+
+type Finding<A> = Effect.Effect<A, PlatformError, FileSystem.FileSystem | Path.Path>
+
+/** The names in a folder, none if it does not exist. */
+const namesIn = (folder: string): Finding<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    return yield* Effect.catchIf(
+      files.readDirectory(folder),
+      ({ reason }) => reason._tag === "NotFound",
+      () => Effect.succeed([])
+    )
+  })
+
+/** The folder of the sessions of a working directory. */
+export const folderOf = ({ directory, root = "." }: Folders, cwd: string): Finding<string> =>
+  Effect.gen(function* () {
+    if (directory !== undefined) return directory
+    const paths = yield* Path.Path
+    return paths.join(root, yield* SessionHome.folderOf(cwd))
+  })
+
+/** The files of the sessions of a working directory, or of all. Of files with one session id the oldest counts. */
+export const findFiles = (
+  folders: Folders,
+  names: Names,
+  cwd?: string
+): Finding<ReadonlyArray<SessionFile>> =>
+  Effect.gen(function* () {
+    const paths = yield* Path.Path
+    const among = yield* foldersOf(folders, cwd)
+    const found = yield* Effect.forEach(among, (folder) =>
+      Effect.map(namesIn(folder), (there) => {
+        const before = names.get(folder)
+        const now = new Map(there.map((name) => [name, before?.get(name) ?? fileOf(folder, name, paths)]))
+        names.set(folder, now)
+        return [...now.values()].flat()
+      })
+    )
+    const oldest = new Map<string, SessionFile>()
+    for (const file of found.flat()) {
+      const other = oldest.get(file.sessionId)
+      if (other === undefined || isBefore(file, other)) oldest.set(file.sessionId, file)
+    }
+    return [...oldest.values()]
+  })
+
+const isBefore = (one: SessionFile, other: SessionFile): boolean =>
+  one.created < other.created || (one.created === other.created && one.path < other.path)
+
+const foldersOf = (folders: Folders, cwd: string | undefined): Finding<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const { directory, root = "." } = folders
+    if (directory !== undefined || cwd !== undefined) return [yield* folderOf(folders, cwd ?? "")]
+    const paths = yield* Path.Path
+    const names = yield* namesIn(root)
+    const files = yield* FileSystem.FileSystem
+    const kept = yield* Effect.filter(names, (name) =>
+      Effect.map(
+        Effect.option(files.stat(paths.join(root, name))),
+        Option.exists(({ type }) => type === "Directory")
+      )
+    )
+    return kept.map((name) => paths.join(root, name))
+  })
