@@ -25,7 +25,7 @@ import * as Stream from "effect/Stream"
 import * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { InvalidAnswer } from "../Approval.ts"
-import * as Holders from "../runs/Holders.ts"
+import { Holders, lastLeft } from "../runs/Watchers.ts"
 import { type Entry, LogEntry } from "../runs/LogEntry.ts"
 import * as Runs from "../runs/Runs.ts"
 import * as Trace from "../runs/Trace.ts"
@@ -92,7 +92,7 @@ const heartbeat = "15 seconds"
 type Watching = Pick<Runs.Service, "events" | "watch">
 
 const watching = (link: Link.Link, { cancel, get }: AgentClient.Runs): Watching => {
-  const holders = new Holders.Holders()
+  const holders = new Holders()
   const held = (
     runId: string,
     events: Stream.Stream<Runs.Positioned>,
@@ -102,7 +102,7 @@ const watching = (link: Link.Link, { cancel, get }: AgentClient.Runs): Watching 
     const watched = Stream.tap(events, ({ event }) =>
       Effect.sync(() => void (isEnded ||= event._tag === "RunEnd" && event.runId === runId))
     )
-    const cancelled = cancel(runId, Holders.reason)
+    const cancelled = cancel(runId, lastLeft)
     return holders.held(runId, watched, { cancelOnLeave, cancel: cancelled, isOver: () => isEnded })
   }
   /** The events behind a position; `undefined` for a run that is over and has none there. */

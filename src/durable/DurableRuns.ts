@@ -12,9 +12,8 @@ import * as Stream from "effect/Stream"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import type { Agents } from "../runs/Agents.ts"
-import * as Health from "../runs/Health.ts"
-import { History, type Stores } from "../runs/History.ts"
-import * as Holders from "../runs/Holders.ts"
+import * as History from "../runs/History.ts"
+import { Holders, lastLeft } from "../runs/Watchers.ts"
 import type * as LiveRuns from "../runs/LiveRuns.ts"
 import { type RunLogError, RunLogStore, type Service as Logs } from "../runs/RunLogStore.ts"
 import * as Runs from "../runs/Runs.ts"
@@ -22,7 +21,6 @@ import * as SessionProblem from "../runs/SessionProblem.ts"
 import * as Sessions from "../runs/Sessions.ts"
 import * as IdempotencyKeys from "../runs/IdempotencyKeys.ts"
 import { eventsOf } from "../runs/LogEntry.ts"
-import * as RunRemoval from "../runs/RunRemoval.ts"
 import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
 import * as Calls from "./internal/Calls.ts"
 import * as Following from "./internal/Following.ts"
@@ -172,7 +170,7 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
   const place = cwd === undefined ? {} : { cwd }
   yield* RunGauges.measure(logs)
   return {
-    health: Effect.andThen(draining, Health.probe(logs)),
+    health: Effect.andThen(draining, History.probe(logs)),
     sessions: {
       create: (options) => Effect.andThen(draining, calls.create({ ...place, ...options })),
       list: (page) => Sessions.list({ cwd, sessions }, page),
@@ -181,10 +179,10 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
       remove: (sessionId) => calls.remove(sessionId),
       fork: (sessionId, options) => Effect.andThen(draining, calls.fork(sessionId, options))
     },
-    remove: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
+    remove: (runId) => Effect.asVoid(History.remove(logs, runId)),
     known: (sessionId, idempotency) => IdempotencyKeys.stored({ logs, sessions }, sessionId, idempotency),
     start: (request) => Effect.andThen(draining, calls.start(request)),
-    ...reads(new History({ logs, sessions }, (runId) => shown(local?.owed(runId))), logs, sessions),
+    ...reads(new History.History({ logs, sessions }, (runId) => shown(local?.owed(runId))), logs, sessions),
     ...watches(calls, { logs, sessions }, local, Deferred.await(left)),
     ...requests(calls),
     drain: (grace) =>
@@ -214,7 +212,7 @@ const requests = (
 })
 
 const reads = (
-  history: History,
+  history: History.History,
   logs: Logs,
   sessions: SessionStoreService
 ): Pick<Runs.Service, "active" | "list" | "listAll" | "get"> => ({
@@ -232,7 +230,7 @@ const reads = (
 /** `left`: this process is about to end, and its watchers go on at another one. */
 const watches = (
   calls: Calls.Calls,
-  stores: Stores,
+  stores: History.Stores,
   local: LocalService | undefined,
   left: Effect.Effect<void>
 ): Pick<Runs.Service, "watch" | "events"> => {
@@ -247,11 +245,11 @@ const watches = (
 /** Watchers, of which the last one of this process may cancel its run. */
 const watcher = (
   calls: Calls.Calls,
-  stores: Stores,
+  stores: History.Stores,
   local: LocalService | undefined,
   left: Effect.Effect<void>
 ): Runs.Service["watch"] => {
-  const holders = new Holders.Holders()
+  const holders = new Holders()
   return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false, partials = false } = {}) {
     const here = local?.sessionOf(runId)
     const run = here === undefined ? yield* calls.find(runId) : { runId, sessionId: here, ended: undefined }
@@ -263,7 +261,7 @@ const watcher = (
       pages,
       Effect.sync(() => void (isOver = true))
     )
-    const cancel = calls.control("Cancel", runId, Holders.reason)
+    const cancel = calls.control("Cancel", runId, lastLeft)
     return holders.held(runId, toEnd, { cancelOnLeave, cancel, isOver: () => isOver })
   })
 }

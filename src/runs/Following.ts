@@ -11,8 +11,11 @@ import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { noAnswer, noApproval } from "../internal/waiting.ts"
 import * as Message from "../Message.ts"
-import * as Chats from "./Chats.ts"
 import type { Idempotency, Positioned, Service } from "./Runs.ts"
+import * as RcMap from "effect/RcMap"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as SubscriptionRef from "effect/SubscriptionRef"
 
 /** The state of one response. */
 export interface Follower {
@@ -224,13 +227,9 @@ export const isBegunBy = Effect.fnUntraced(function* (
  * Makes room for a message: ends the run that a session has, if no page follows it any more. It refuses the approvals and questions of
  * the run, since the person wrote something else.
  */
-export const cleared = Effect.fnUntraced(function* (
-  runs: Service,
-  chat: Chats.Chat,
-  runId: string | undefined
-) {
+export const cleared = Effect.fnUntraced(function* (runs: Service, chat: Chat, runId: string | undefined) {
   if (runId === undefined) return
-  if (!(yield* Chats.isLeft(chat))) return yield* new Problem.RunGoesOn({ runId })
+  if (!(yield* isChatLeft(chat))) return yield* new Problem.RunGoesOn({ runId })
   const { pending } = yield* runs.get(runId)
   const refusals = [
     ...pending.approvals.map(({ approvalId, argumentsHash }) =>
@@ -305,3 +304,40 @@ export const nothing = (run: Payload.Run | undefined) =>
         detail: "The request has neither a message of the user nor an answer that a run waits for."
       })
     : new Problem.RunGoesOn({ runId: run.runId })
+
+// ───────────────────────── Chats
+//
+// The pages that follow each chat, by their requests that have not ended.
+
+/** A chat of which pages have requests. */
+export interface Chat {
+  /** Held by a request that looks at the run of the chat and begins another one. */
+  readonly lock: Semaphore.Semaphore
+  /** The number of pages that follow the run of the chat. */
+  readonly followers: SubscriptionRef.SubscriptionRef<number>
+}
+
+export type Chats = RcMap.RcMap<string, Chat>
+
+export const makeChats: Effect.Effect<Chats, never, Scope.Scope> = RcMap.make({
+  lookup: (_chatId: string) =>
+    Effect.map(SubscriptionRef.make(0), (followers) => ({ lock: Semaphore.makeUnsafe(1), followers }))
+})
+
+/** Counts a page as a follower of the chat until its request ends. */
+export const followChat = ({ followers }: Chat): Effect.Effect<void, never, Scope.Scope> => {
+  const add = (pages: number) => SubscriptionRef.update(followers, (others) => others + pages)
+  return Effect.acquireRelease(add(1), () => add(-1))
+}
+
+/** The time in which the server sees that a page has left. */
+const chatPatience = "1 second"
+
+/** Whether no page follows the chat, or the last one is about to leave. */
+export const isChatLeft = ({ followers }: Chat): Effect.Effect<boolean> =>
+  SubscriptionRef.changes(followers).pipe(
+    Stream.filter((pages) => pages === 0),
+    Stream.runHead,
+    Effect.timeoutOption(chatPatience),
+    Effect.map(Option.isSome)
+  )

@@ -2,16 +2,24 @@
  * The runs of a store as their logs show them, and those that this process has.
  */
 import * as Effect from "effect/Effect"
-import type * as Payload from "../api/Payload.ts"
+import * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as LogLine from "./internal/LogLine.ts"
 import { RunLog } from "./internal/RunLog.ts"
 import { unpacked } from "./internal/Packing.ts"
-import * as RunList from "./internal/RunList.ts"
-import { type RunKey, RunLogError, type Service, type StoredRun } from "./RunLogStore.ts"
+import {
+  type RunKey,
+  RunLogError,
+  type Service,
+  type StoredRun,
+  type Service as Logs,
+  type NewestOptions
+} from "./RunLogStore.ts"
 import type { RunPage } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
+import * as Deferred from "effect/Deferred"
+import { defect } from "../internal/failureReason.ts"
 
 interface Stored extends RunKey {
   readonly created: number
@@ -89,7 +97,7 @@ export class History {
       if (known !== undefined) return Effect.succeed(known)
       return Effect.map(logOf(this.stores, run), ({ created, isThere, log: { state } }) => {
         if (!isThere) return undefined
-        const info = RunList.shown(parked, state.of(runId, sessionId, created))
+        const info = withParked(parked, state.of(runId, sessionId, created))
         const found = { info, resumes: state.resumes }
         if (ended !== undefined) this.remember(found)
         return found
@@ -139,7 +147,7 @@ export class History {
       Effect.flatMap(SessionProblem.logging(this.read(run)), (found) =>
         found === undefined ? Effect.undefined : this.withNext(found.info)
       )
-    return RunList.page(this.stores.logs, read, page)
+    return pageOf(this.stores.logs, read, page)
   }
 
   /** A run with the one that resumed it. */
@@ -162,3 +170,110 @@ export class History {
 /** A run that another one may have resumed, and with it its requests. */
 const resumedBy = (run: Payload.Run, next: string | undefined): Payload.Run =>
   next === undefined ? run : { ...run, pending: { approvals: [], questions: [] }, resumedBy: next }
+
+// ───────────────────────── Health
+
+/** The time that the store has to answer. */
+const writeLimit = "2 seconds"
+
+/**
+ * Makes the probe of a store, which writes a line and removes it. All that ask at one time share one write, also where a database that does
+ * not answer holds it for long.
+ */
+export const probe = (logs: Logs): Effect.Effect<void, Problem.StorageUnavailable> => {
+  // No session has this id, whatever ids clients choose: its removal would take the runs of a session.
+  const sessionId = `_health-${crypto.randomUUID()}`
+  const write = Effect.andThen(logs.addKey(sessionId, "{}"), logs.remove(sessionId))
+  let running: Deferred.Deferred<void, RunLogError> | undefined
+  const shared = Effect.suspend(() => {
+    if (running !== undefined) return Deferred.await(running)
+    const made = Deferred.makeUnsafe<void, RunLogError>()
+    running = made
+    const done = Effect.onExit(write, (exit) => {
+      running = undefined
+      return Deferred.done(made, exit)
+    })
+    return Effect.andThen(
+      Effect.forkDetach(Effect.ignore(done), { startImmediately: true }),
+      Deferred.await(made)
+    )
+  })
+  return Effect.timeoutOrElse(SessionProblem.logging(shared), {
+    duration: writeLimit,
+    orElse: () =>
+      new Problem.StorageUnavailable({ detail: `The store has not answered within ${writeLimit}.` })
+  })
+}
+
+// ───────────────────────── Removal
+
+/** Removes the log of a run that has ended, and succeeds with the run. */
+export const remove = (
+  logs: Logs,
+  runId: string
+): Effect.Effect<RunKey, Problem.RunNotFound | Problem.RunGoesOn | Problem.StorageUnavailable> =>
+  Effect.gen(function* () {
+    const run = yield* SessionProblem.logging(logs.find(runId))
+    if (run === undefined) return yield* new Problem.RunNotFound({ runId })
+    if (run.ended === undefined) return yield* new Problem.RunGoesOn({ runId })
+    yield* SessionProblem.logging(logs.delete(run))
+    return run
+  })
+
+// ───────────────────────── Lists
+
+type Before = NonNullable<NewestOptions["before"]>
+
+/** The most logs that one request reads. */
+const mostRead = 500
+
+/** A run as the API shows it. One that is parked is paused, with the cause as its error. */
+const withParked = (parked: string | undefined, info: Payload.Run): Payload.Run =>
+  parked === undefined ? info : { ...info, status: "paused", error: defect(parked) }
+
+/** A page of the runs, which `read` reads. One that reads too many logs before it is full has fewer runs. */
+const pageOf = (
+  logs: Logs,
+  read: (run: StoredRun) => Effect.Effect<Payload.Run | undefined, Problem.StorageUnavailable>,
+  { cursor, limit = 50, status }: RunPage
+): Effect.Effect<Payload.Runs, Problem.MalformedRequest | Problem.StorageUnavailable> =>
+  Effect.gen(function* () {
+    const size = Math.max(1, limit)
+    const items: Array<Payload.Run> = []
+    // The log of a run that has just ended may not be complete yet.
+    const state = { isUnended: status !== undefined && Payload.isGoing({ status }) }
+    let before = cursor === undefined ? undefined : yield* readCursor(cursor)
+    for (let looked = 0; looked < mostRead; looked += size) {
+      const place = before === undefined ? {} : { before }
+      // One more, to know whether there is another page.
+      const found = yield* SessionProblem.logging(logs.newest({ ...state, ...place, limit: size + 1 }))
+      const runs = yield* Effect.forEach(found.slice(0, size), read, {
+        concurrency: 4
+      })
+      const wanted = runs.flatMap((run, index) =>
+        run !== undefined && isOf(run, status) ? [{ run, index }] : []
+      )
+      const taken = wanted.slice(0, size - items.length)
+      items.push(...taken.map(({ run }) => run))
+      const isFull = items.length === size
+      const end = isFull ? (taken.at(-1)?.index ?? 0) + 1 : Math.min(size, found.length)
+      if (end >= found.length) return { items }
+      before = found[end - 1] ?? before
+      if (isFull) break
+    }
+    return before === undefined ? { items } : { items, nextCursor: cursorOf(before) }
+  })
+
+const isOf = ({ pending, status }: Payload.Run, wanted: Payload.ListedStatus | undefined): boolean =>
+  wanted === "waiting"
+    ? pending.approvals.length + pending.questions.length > 0
+    : wanted === undefined || status === wanted
+
+const cursorOf = ({ created, runId }: Before): string => `${created}:${runId}`
+
+const readCursor = (cursor: string): Effect.Effect<Before, Problem.MalformedRequest> => {
+  const [, created, runId] = /^(\d{1,15}):(.+)$/.exec(cursor) ?? []
+  return created === undefined || runId === undefined
+    ? new Problem.MalformedRequest({ detail: "the cursor of the list is none of nextCursor" })
+    : Effect.succeed({ created: Number(created), runId })
+}

@@ -19,7 +19,6 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as SessionName from "../sessions/SessionName.ts"
-import * as JsonlLines from "./internal/JsonlLines.ts"
 import {
   type Append,
   ended,
@@ -30,7 +29,9 @@ import {
   type Service,
   type StoredRun
 } from "./RunLogStore.ts"
-import * as StoredRuns from "./internal/StoredRuns.ts"
+import { type Starts, nextStarts, noStarts, newestPage, restingStarts } from "./internal/RunState.ts"
+import type { PlatformError } from "effect/PlatformError"
+import * as LineReader from "../sessions/LineReader.ts"
 
 /**
  * The options of a store in files.
@@ -83,7 +84,7 @@ export const layer = ({
 /** A log whose file the folder has. */
 interface Known extends RunKey {
   isOpen: boolean
-  starts: StoredRuns.Starts
+  starts: Starts
   /** The number of those in this process who have it open. Its file does not count meanwhile. */
   holders: number
 }
@@ -156,7 +157,7 @@ class Files {
         if (log.sessionId === sessionId && log.holders === 0 && !found.has(log.runId))
           this.known.delete(log.runId)
       for (const [runId, isOpen] of found) {
-        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : StoredRuns.none
+        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : noStarts
         const log = this.known.get(runId)
         if (log === undefined) this.known.set(runId, { runId, sessionId, isOpen, starts, holders: 0 })
         else if (log.holders === 0) Object.assign(log, { isOpen, starts })
@@ -195,16 +196,16 @@ class Files {
   private startsOf(run: RunKey) {
     return Effect.map(
       Effect.option(this.files.readFileString(this.startsPath(run))),
-      (text): StoredRuns.Starts =>
+      (text): Starts =>
         Option.match(Option.flatMap(text, decodeStarts), {
-          onNone: () => StoredRuns.none,
+          onNone: () => noStarts,
           onSome: ({ attempts, isResting = false, parked }) => ({ attempts, parked, isResting })
         })
     )
   }
 
   /** Keeps the starts of a log in a file, unless there are none. */
-  private setStarts(log: Known, starts: StoredRuns.Starts): Effect.Effect<void, RunLogError> {
+  private setStarts(log: Known, starts: Starts): Effect.Effect<void, RunLogError> {
     const { attempts, isResting, parked } = starts
     const path = this.startsPath(log)
     const isNone = attempts === 0 && parked === undefined && !isResting
@@ -212,7 +213,7 @@ class Files {
     const kept = isNone
       ? this.files.remove(path, { force: true })
       : this.files.writeFileString(path, text, { mode: 0o600 })
-    return JsonlLines.failing(
+    return failing(
       Effect.andThen(
         kept,
         Effect.sync(() => void (log.starts = starts))
@@ -221,7 +222,7 @@ class Files {
   }
 
   /** Changes the starts of a log, if it is there and the change is one. */
-  private change(runId: string, changed: (starts: StoredRuns.Starts) => StoredRuns.Starts) {
+  private change(runId: string, changed: (starts: Starts) => Starts) {
     return Effect.suspend(() => {
       const log = this.known.get(runId)
       if (log === undefined) return Effect.void
@@ -245,9 +246,9 @@ class Files {
       if (this.known.get(runId)?.isOpen === false) return yield* ended(run)
       if (this.known.get(runId) === undefined) {
         const lines = first === undefined ? [] : [first]
-        yield* JsonlLines.append(this.files, this.folder(sessionId), this.path(run, true), lines)
+        yield* appendLines(this.files, this.folder(sessionId), this.path(run, true), lines)
       }
-      const none = { runId, sessionId, isOpen: true, starts: StoredRuns.none, holders: 0 }
+      const none = { runId, sessionId, isOpen: true, starts: noStarts, holders: 0 }
       const log: Known = this.known.get(runId) ?? none
       this.known.set(runId, log)
       yield* Effect.acquireRelease(
@@ -263,10 +264,10 @@ class Files {
       const log = this.known.get(run.runId)
       if (log === undefined || !log.isOpen) return Effect.void
       log.isOpen = false
-      const renamed = JsonlLines.failing(this.files.rename(this.path(run, true), this.path(run, false)))
+      const renamed = failing(this.files.rename(this.path(run, true), this.path(run, false)))
       return Effect.andThen(
         Effect.tapError(renamed, () => Effect.sync(() => void (log.isOpen = true))),
-        this.change(run.runId, () => StoredRuns.none)
+        this.change(run.runId, () => noStarts)
       )
     })
   }
@@ -300,7 +301,7 @@ class Files {
       const log = this.known.get(run.runId)
       if (log === undefined) return Effect.fail(missing(run))
       return Effect.andThen(
-        this.change(run.runId, StoredRuns.next),
+        this.change(run.runId, nextStarts),
         Effect.suspend(() => this.stored(log))
       )
     })
@@ -311,7 +312,7 @@ class Files {
       this.known.delete(run.runId)
       if (!isName(run.runId) || !SessionName.isName(run.sessionId)) return Effect.void
       const paths = [this.path(run, true), this.path(run, false), this.startsPath(run)]
-      return JsonlLines.failing(
+      return failing(
         Effect.forEach(paths, (path) => this.files.remove(path, { force: true }), { discard: true })
       )
     })
@@ -322,7 +323,7 @@ class Files {
       for (const { runId } of [...this.known.values()].filter((log) => log.sessionId === sessionId))
         this.known.delete(runId)
       if (!SessionName.isName(sessionId)) return Effect.void
-      return JsonlLines.failing(this.files.remove(this.folder(sessionId), { recursive: true, force: true }))
+      return failing(this.files.remove(this.folder(sessionId), { recursive: true, force: true }))
     })
   }
 
@@ -340,14 +341,14 @@ class Files {
   private lines(run: RunKey): Effect.Effect<ReadonlyArray<string>, RunLogError> {
     return Effect.gen({ self: this }, function* () {
       const isOpen = this.known.get(run.runId)?.isOpen === true
-      const lines = yield* JsonlLines.read(this.files, this.path(run, isOpen))
-      return lines.length > 0 ? lines : yield* JsonlLines.read(this.files, this.path(run, !isOpen))
+      const lines = yield* readLines(this.files, this.path(run, isOpen))
+      return lines.length > 0 ? lines : yield* readLines(this.files, this.path(run, !isOpen))
     })
   }
 
   private addKey(sessionId: string, line: string) {
     const folder = this.folder(sessionId)
-    return JsonlLines.append(this.files, folder, this.paths.join(folder, keysFile), [line])
+    return appendLines(this.files, folder, this.paths.join(folder, keysFile), [line])
   }
 
   get service(): Service {
@@ -377,18 +378,18 @@ class Files {
           this.index,
           Effect.map(
             this.list(({ isOpen }) => isOpen || options.isUnended !== true),
-            (runs) => StoredRuns.page(runs, options)
+            (runs) => newestPage(runs, options)
           )
         ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, (starts) => ({ ...starts, attempts: 0 })),
-      rest: ({ runId }) => this.change(runId, StoredRuns.resting),
+      rest: ({ runId }) => this.change(runId, restingStarts),
       park: ({ runId }, parked) => this.change(runId, (starts) => ({ ...starts, parked })),
-      unpark: (runId) => this.change(runId, () => StoredRuns.none),
+      unpark: (runId) => this.change(runId, () => noStarts),
       addKey: (sessionId, line) => this.addKey(sessionId, line),
       keys: (sessionId) =>
         SessionName.isName(sessionId)
-          ? JsonlLines.read(this.files, this.paths.join(this.folder(sessionId), keysFile))
+          ? readLines(this.files, this.paths.join(this.folder(sessionId), keysFile))
           : Effect.succeed([]),
       remove: (sessionId) => this.remove(sessionId),
       delete: (run) => this.delete(run),
@@ -396,3 +397,36 @@ class Files {
     }
   }
 }
+
+// ───────────────────────── Lines of files
+
+const failing = <A, R>(effect: Effect.Effect<A, PlatformError, R>): Effect.Effect<A, RunLogError, R> =>
+  Effect.mapError(effect, (error) => new RunLogError({ detail: LineReader.detailOf(error) }))
+
+const encoder = new TextEncoder()
+
+/**
+ * Appends lines to a file in a folder, and makes both if they are not there. Begins with a line feed if the file has lines, since a crash
+ * may have cut the last one.
+ */
+const appendLines = (
+  files: FileSystem.FileSystem,
+  folder: string,
+  path: string,
+  lines: ReadonlyArray<string>
+): Effect.Effect<void, RunLogError> => {
+  const appended = Effect.gen(function* () {
+    yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
+    const file = yield* files.open(path, { flag: "a", mode: 0o600 })
+    const start = Number((yield* file.stat).size) > 0 ? "\n" : ""
+    if (lines.length > 0) yield* file.writeAll(encoder.encode(`${start}${lines.join("\n")}\n`))
+  })
+  return failing(Effect.scoped(appended))
+}
+
+/** Reads the lines of a file; none if it is not there. */
+const readLines = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string) {
+  if (!(yield* failing(files.exists(path)))) return []
+  const text = yield* failing(files.readFileString(path))
+  return text.split("\n").filter((line) => line !== "")
+})

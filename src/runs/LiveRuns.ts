@@ -14,18 +14,15 @@ import { Agents } from "./Agents.ts"
 import * as Commands from "./internal/Commands.ts"
 import * as IdempotencyKeys from "./IdempotencyKeys.ts"
 import type { Places } from "./Gate.ts"
-import * as Health from "./Health.ts"
 import type { Parts } from "./internal/Conversation.ts"
 import { Host, attend } from "./internal/Host.ts"
-import { Pace } from "./Pace.ts"
+import { Pace, lastLeft } from "./Watchers.ts"
 import { type RunLogError, RunLogStore, type StoredRun } from "./RunLogStore.ts"
-import * as RunRemoval from "./RunRemoval.ts"
 import * as Runs from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Option from "effect/Option"
 import * as History from "./History.ts"
-import * as Holders from "./Holders.ts"
 import { type Entry, eventsOf } from "./LogEntry.ts"
 
 /**
@@ -116,7 +113,7 @@ export const make = Effect.fnUntraced(function* (options: HostOptions) {
 })
 
 const serviceOf = (host: Host): Runs.Service => ({
-  health: Effect.andThen(host.ready, Health.probe(host.parts.logs)),
+  health: Effect.andThen(host.ready, History.probe(host.parts.logs)),
   sessions: Sessions.make(host),
   ...Commands.answers(host),
   ...Commands.controls(host),
@@ -128,7 +125,7 @@ const serviceOf = (host: Host): Runs.Service => ({
   listAll: (page) => host.history.page(page),
   get: (runId) => host.history.get(runId),
   remove: (runId) =>
-    Effect.andThen(host.settled(runId), Effect.asVoid(RunRemoval.remove(host.parts.logs, runId))),
+    Effect.andThen(host.settled(runId), Effect.asVoid(History.remove(host.parts.logs, runId))),
   watch: (runId, after, options) => pages(host, runId, after, options),
   events: (runId, after, options) =>
     Effect.map(pages(host, runId, after, options), (pages = Stream.empty) => Stream.flatMap(pages, eventsOf)),
@@ -146,7 +143,9 @@ const active = (host: Host, sessionId: string): Effect.Effect<string | undefined
     )
   })
 
-// ───────────────────────── The entries of a run for a watcher: of this process while it has the run, else of the store
+// ───────────────────────── Watchers
+//
+// The entries of a run for a watcher: of this process while it has the run, else of the store.
 
 type Page = ReadonlyArray<Entry>
 
@@ -165,7 +164,7 @@ const pages = Effect.fnUntraced(function* (
   if (live !== undefined) {
     const pages = live.watch(after, pace, partials)
     if (cancelOnLeave === false) return pages
-    const cancel = Commands.cancel(host, live, Holders.reason)
+    const cancel = Commands.cancel(host, live, lastLeft)
     return host.holders.held(runId, pages, { cancelOnLeave, cancel, isOver: () => live.log.isClosed })
   }
   const run = yield* host.stored(runId)

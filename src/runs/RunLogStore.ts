@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Range } from "../sessions/SessionStorage.ts"
 import * as LogLine from "./internal/LogLine.ts"
-import * as StoredRuns from "./internal/StoredRuns.ts"
+import { newestPage, nextStarts, noStarts, restingStarts } from "./internal/RunState.ts"
 import { TaggedError } from "../internal/errors.ts"
 
 /**
@@ -212,7 +212,7 @@ class Memory {
   }
 
   private made({ runId, sessionId }: RunKey, created: number): Kept {
-    const run = { runId, sessionId, created, ended: undefined, ...StoredRuns.none }
+    const run = { runId, sessionId, created, ended: undefined, ...noStarts }
     const log: Kept = this.logs.get(runId) ?? { lines: [], run, writer: 0 }
     this.logs.set(runId, log)
     return log
@@ -233,7 +233,7 @@ class Memory {
     return Effect.suspend(() => {
       const log = this.logs.get(key.runId)
       if (log === undefined) return Effect.fail(missing(key))
-      log.run = { ...log.run, ...StoredRuns.next(log.run) }
+      log.run = { ...log.run, ...nextStarts(log.run) }
       return Effect.succeed(log.run)
     })
   }
@@ -258,7 +258,7 @@ class Memory {
       open: (run) => this.open(run),
       end: ({ runId }) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          this.change(runId, ({ ended = now }) => ({ ended, ...StoredRuns.none }))
+          this.change(runId, ({ ended = now }) => ({ ended, ...noStarts }))
         ),
       read: ({ runId }) => Effect.sync(() => logs.get(runId)?.lines.slice() ?? []),
       find: (runId) => Effect.sync(() => logs.get(runId)?.run),
@@ -268,16 +268,16 @@ class Memory {
       unended: Effect.sync(() => this.wanted(isActive)),
       newest: (options) =>
         Effect.sync(() =>
-          StoredRuns.page(
+          newestPage(
             this.wanted(() => true),
             options
           )
         ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, () => ({ attempts: 0 })),
-      rest: ({ runId }) => this.change(runId, StoredRuns.resting),
+      rest: ({ runId }) => this.change(runId, restingStarts),
       park: ({ runId }, parked) => this.change(runId, () => ({ parked })),
-      unpark: (runId) => this.change(runId, () => StoredRuns.none),
+      unpark: (runId) => this.change(runId, () => noStarts),
       addKey: (sessionId, line) =>
         Effect.sync(() => void keysOf.set(sessionId, [...(keysOf.get(sessionId) ?? []), line])),
       keys: (sessionId) => Effect.sync(() => keysOf.get(sessionId) ?? []),

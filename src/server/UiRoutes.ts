@@ -24,7 +24,7 @@ import type { AiSdkUi } from "../ai-sdk-ui/index.ts"
 import type { EventError } from "../Run.ts"
 import * as AgUiRoutes from "./internal/AgUiRoutes.ts"
 import * as ChatRoutes from "./internal/ChatRoutes.ts"
-import * as Chats from "../runs/Chats.ts"
+import * as Following from "../runs/Following.ts"
 import * as PlainFailures from "./internal/PlainFailures.ts"
 import type { Route } from "./Routes.ts"
 import { Runs } from "../runs/Runs.ts"
@@ -67,7 +67,7 @@ export interface Options extends Pick<AiSdkUi.Options, "dynamic"> {
 export const makeWith = (options: Options): Effect.Effect<ReadonlyArray<Route>, never, Runs | Scope.Scope> =>
   Effect.gen(function* () {
     const runs = PlainFailures.of(yield* Runs, options.failureWords ?? PlainFailures.plain)
-    const chats = yield* Chats.make
+    const chats = yield* Following.makeChats
     return [...ChatRoutes.make(runs, chats, options), ...AgUiRoutes.make(runs, chats)]
   })
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Run, RunOptions } from "effect-agent"
 import * as LimitTable from "../../src/internal/limitTable.ts"
-import * as Narrowing from "../../src/runs/internal/Narrowing.ts"
+import * as Request from "../../src/runs/internal/Request.ts"
 
 const rows: LimitTable.Table = LimitTable.table
 const bounds = Object.entries(rows).filter(([, { counts }]) => counts !== undefined)
@@ -40,7 +40,7 @@ describe("the table of limits", () => {
     for (const [name, { initial, unit }] of Object.entries(rows)) {
       if (unit === undefined) continue
       const asked = (own: object, wanted: number) =>
-        Narrowing.of({ model: "m", limits: own }, { limits: { [name]: wanted } }).limits
+        Request.narrow({ model: "m", limits: own }, { limits: { [name]: wanted } }).limits
       assert.deepStrictEqual(asked({ [name]: 5 }, 1_000), { [name]: 5 })
       assert.deepStrictEqual(asked({ [name]: 5 }, 2), { [name]: 2 })
       assert.deepStrictEqual(asked({}, 1_000), { [name]: initial ?? 1_000 })
@@ -49,18 +49,18 @@ describe("the table of limits", () => {
 
   it("leaves to the server what a client must not choose", () => {
     const beside: object = { prices: { input: 0, output: 0 }, wrapUpInstruction: "x" }
-    const { limits } = Narrowing.of({ model: "m" }, { limits: { onMaxTurns: "stop", ...beside } })
+    const { limits } = Request.narrow({ model: "m" }, { limits: { onMaxTurns: "stop", ...beside } })
     assert.deepStrictEqual(limits, { onMaxTurns: "stop" })
   })
 
   it("narrows a bound that it does not list, and leaves out what it cannot compare", () => {
     const own = { maxModelCalls: 5, mode: "safe" }
     const asked = { maxModelCalls: 1_000, mode: "wild" }
-    assert.deepStrictEqual(Narrowing.narrowed(own, asked), { maxModelCalls: 5 })
+    assert.deepStrictEqual(Request.narrowed(own, asked), { maxModelCalls: 5 })
     const scratch: LimitTable.Table = {
       ...rows,
       maxModelCalls: { initial: 3, unit: "calls", narrows: "smaller", counts: "toolCalls" }
     }
-    assert.deepStrictEqual(Narrowing.narrowed({}, asked, scratch), { maxModelCalls: 3 })
+    assert.deepStrictEqual(Request.narrowed({}, asked, scratch), { maxModelCalls: 3 })
   })
 })

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type AgentEvent, Message, Usage } from "effect-agent"
-import { Completion } from "../../src/runs/internal/Completion.ts"
-import { LogProgress } from "../../src/runs/internal/LogProgress.ts"
-import { spliced } from "../../src/runs/internal/Completion.ts"
+import { Completion, spliced } from "../../src/runs/internal/Completion.ts"
+import { LogProgress } from "../../src/runs/internal/RunProgress.ts"
 
 const of = (seq: number, timestamp: number, turn?: number) => ({
   runId: "r",

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { RunLogStore } from "effect-agent/server"
-import * as Health from "../../src/runs/Health.ts"
+import * as History from "../../src/runs/History.ts"
 
 describe("the probe of a store", () => {
   it.effect("touches no session, whatever its id is, and leaves nothing", () =>
@@ -14,7 +14,7 @@ describe("the probe of a store", () => {
           logs.addKey(id, line)
         )
       yield* logs.addKey("_health", "a key")
-      yield* Health.probe({ ...logs, addKey })
+      yield* History.probe({ ...logs, addKey })
       assert.deepStrictEqual(yield* logs.keys("_health"), ["a key"])
       assert.lengthOf(written, 1)
       assert.deepStrictEqual(yield* logs.keys(written[0] ?? ""), [])

@@ -4,7 +4,7 @@ import type { AgentEvent, ModelEvent } from "effect-agent"
 import { Message, Usage } from "effect-agent"
 import { TestClock } from "effect/testing"
 import * as LogLine from "../../src/runs/internal/LogLine.ts"
-import { Pace } from "../../src/runs/Pace.ts"
+import { Pace } from "../../src/runs/Watchers.ts"
 import { RunLog } from "../../src/runs/internal/RunLog.ts"
 
 let seq = 0
@@ -238,18 +238,20 @@ describe("RunLog", () => {
     })
   )
 
-  it.effect("gives the last events to a paced watcher when the log is closed, without the rest of the pause", () =>
-    Effect.gen(function* () {
-      const { log } = memory()
-      yield* log.append([turn()])
-      const pages = log.watch(0, new Pace({ flush: "1 hour", heartbeat: "2 hours" }))
-      const watcher = yield* Effect.forkChild(Stream.runCollect(pages), { startImmediately: true })
-      yield* TestClock.adjust("30 minutes")
-      yield* log.append([over()])
-      log.close()
-      const tags = (yield* Fiber.join(watcher)).flat().map(({ tag }) => tag)
-      assert.deepStrictEqual(tags, ["TurnStart", "RunEnd"])
-    })
+  it.effect(
+    "gives the last events to a paced watcher when the log is closed, without the rest of the pause",
+    () =>
+      Effect.gen(function* () {
+        const { log } = memory()
+        yield* log.append([turn()])
+        const pages = log.watch(0, new Pace({ flush: "1 hour", heartbeat: "2 hours" }))
+        const watcher = yield* Effect.forkChild(Stream.runCollect(pages), { startImmediately: true })
+        yield* TestClock.adjust("30 minutes")
+        yield* log.append([over()])
+        log.close()
+        const tags = (yield* Fiber.join(watcher)).flat().map(({ tag }) => tag)
+        assert.deepStrictEqual(tags, ["TurnStart", "RunEnd"])
+      })
   )
 
   it.effect("joins the events of a short while into one page of a watcher", () =>

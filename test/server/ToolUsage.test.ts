@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Tool, Usage } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
-import { LogProgress } from "../../src/runs/internal/LogProgress.ts"
+import { LogProgress } from "../../src/runs/internal/RunProgress.ts"
 import { play, say } from "../behaviour/play.ts"
 
 it.effect("a log that breaks off has the usage of the tools of its open turn", () =>

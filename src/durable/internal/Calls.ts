@@ -8,7 +8,7 @@ import type { SteerOptions } from "../../Agent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
 import * as Message from "../../Message.ts"
-import * as Health from "../../runs/Health.ts"
+import * as History from "../../runs/History.ts"
 import type { RunKey, Service as Logs, StoredRun } from "../../runs/RunLogStore.ts"
 import type { NewSession, Start } from "../../runs/Runs.ts"
 import * as SessionProblem from "../../runs/SessionProblem.ts"
@@ -51,7 +51,7 @@ export class Calls {
   constructor(client: Client, logs: Logs) {
     this.client = client
     this.logs = logs
-    this.refused = Effect.andThen(Effect.delay(Health.probe(logs), "2 seconds"), Effect.never)
+    this.refused = Effect.andThen(Effect.delay(History.probe(logs), "2 seconds"), Effect.never)
   }
 
   /** The answer of a worker, or the problem of a cluster or a store that has none. */

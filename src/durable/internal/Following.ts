@@ -8,7 +8,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as History from "../../runs/History.ts"
 import { type Entry, eventOfFrame } from "../../runs/LogEntry.ts"
-import { Pace } from "../../runs/Pace.ts"
+import { Pace } from "../../runs/Watchers.ts"
 import type { RunKey, RunLogError, StoredRun } from "../../runs/RunLogStore.ts"
 import type { AgentEvent } from "../../AgentEvent.ts"
 

@@ -48,7 +48,7 @@ import { asking, type Conversation, held } from "./Conversation.ts"
 import type { Host } from "./Host.ts"
 import type { LiveRun } from "./LiveRun.ts"
 import type { Requested } from "./LogLine.ts"
-import * as Narrowing from "./Narrowing.ts"
+import * as Request from "./Request.ts"
 import type { Task } from "./Request.ts"
 import type { RunState } from "./RunState.ts"
 
@@ -176,7 +176,7 @@ const valid = (agent: Agent.Agent, { options = {}, prompt }: Start) =>
     const own = agent.state.getUnsafe().options
     const checks = Effect.andThen(
       Effect.fromResult(Input.prompt(prompt, clock.currentTimeMillisUnsafe())),
-      Effect.fromResult(Input.patch(Narrowing.of(own, options)))
+      Effect.fromResult(Input.patch(Request.narrow(own, options)))
     )
     return Effect.mapError(checks, ({ message }) => new Problem.MalformedRequest({ detail: message }))
   })

@@ -5,8 +5,7 @@ import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import { CompactionFailed } from "../../internal/failureReason.ts"
 import * as ToolOutcome from "../../internal/toolOutcome.ts"
 import * as Message from "../../Message.ts"
-import type { LogProgress } from "./LogProgress.ts"
-import type { RunProgress } from "./RunProgress.ts"
+import type { LogProgress, RunProgress } from "./RunProgress.ts"
 import * as Ending from "./Ending.ts"
 
 /** The end of a run, without its numbers. */

@@ -28,16 +28,16 @@ import * as Ending from "./Ending.ts"
 import { Hold, type Place } from "./Hold.ts"
 import { IdempotencyKeys } from "../IdempotencyKeys.ts"
 import { LiveRun, type Task } from "./LiveRun.ts"
-import * as Narrowing from "./Narrowing.ts"
+import * as Request from "./Request.ts"
 import type { RunLogError, Service as Logs } from "../RunLogStore.ts"
 import { makeRunId } from "../../internal/run.ts"
 import type * as Payload from "../../api/Payload.ts"
-import type { Pace } from "../Pace.ts"
+import type { Pace } from "../Watchers.ts"
 import * as Clock from "effect/Clock"
 import * as Latch from "effect/Latch"
 import * as SessionProblem from "../SessionProblem.ts"
-import * as Taking from "./Taking.ts"
-import type { Waiting } from "./Taking.ts"
+import * as Continuation from "./Continuation.ts"
+import type { Waiting } from "./Continuation.ts"
 import * as Trace from "../Trace.ts"
 
 /** The services and options of the sessions of a process. */
@@ -186,28 +186,31 @@ export class Conversation {
   }
 
   /** Opens the session and makes its agent, unless they are. Fails with `RunNotReady` while a run of it is parked. A step of a command. */
-  readonly open: Effect.Effect<Agent.Agent, Taking.CannotOpen> = Effect.gen({ self: this }, function* () {
-    yield* this.kept
-    if (this.opened !== undefined && !this.isSpent) return this.opened.agent
-    yield* this.close
-    const { idle, scope: all, sessions } = this.parts
-    const scope = yield* Scope.fork(all)
-    const opened = Scope.provide(sessions.open(this.sessionId), scope)
-    const { agent } = yield* SessionProblem.opening(opened).pipe(
-      Effect.map((session) => this.holding(session)),
-      Effect.flatMap((session) =>
-        Effect.flatMap(Taking.take(this.parts, session, this.log, this.host.has), (taken) =>
-          this.takeOver(session, scope, taken)
-        )
-      ),
-      closedOnFailure(scope)
-    )
-    yield* this.restLater(idle)
-    const refusal = this.current === undefined ? this.hold?.refusal : undefined
-    // The session has refused what the agent wrote about the run before: those that wait begin later.
-    if (refusal !== undefined) return yield* Effect.andThen(this.leave, SessionProblem.unavailable(refusal))
-    return agent
-  })
+  readonly open: Effect.Effect<Agent.Agent, Continuation.CannotOpen> = Effect.gen(
+    { self: this },
+    function* () {
+      yield* this.kept
+      if (this.opened !== undefined && !this.isSpent) return this.opened.agent
+      yield* this.close
+      const { idle, scope: all, sessions } = this.parts
+      const scope = yield* Scope.fork(all)
+      const opened = Scope.provide(sessions.open(this.sessionId), scope)
+      const { agent } = yield* SessionProblem.opening(opened).pipe(
+        Effect.map((session) => this.holding(session)),
+        Effect.flatMap((session) =>
+          Effect.flatMap(Continuation.take(this.parts, session, this.log, this.host.has), (taken) =>
+            this.takeOver(session, scope, taken)
+          )
+        ),
+        closedOnFailure(scope)
+      )
+      yield* this.restLater(idle)
+      const refusal = this.current === undefined ? this.hold?.refusal : undefined
+      // The session has refused what the agent wrote about the run before: those that wait begin later.
+      if (refusal !== undefined) return yield* Effect.andThen(this.leave, SessionProblem.unavailable(refusal))
+      return agent
+    }
+  )
 
   /**
    * Opens a session that was just made, and keeps it for a moment: a prompt follows as a rule. Where its agent cannot be made, that prompt
@@ -257,10 +260,10 @@ export class Conversation {
   )
 
   /** Makes the agent of a session, and continues the runs of the session that have not ended. */
-  private takeOver(session: SessionStore.OpenSession, scope: Scope.Closeable, taken: Taking.Taken) {
+  private takeOver(session: SessionStore.OpenSession, scope: Scope.Closeable, taken: Continuation.Taken) {
     return Effect.gen({ self: this }, function* () {
       const made = yield* Effect.onError(this.make(session, scope, taken.session), () =>
-        Taking.giveBack(taken)
+        Continuation.giveBack(taken)
       )
       for (const run of taken.over) yield* this.ended(run)
       this.become(this.state, [...this.state.waiting, ...taken.waiting])
@@ -372,7 +375,7 @@ export class Conversation {
     return Effect.suspend(() => {
       const own = agent.state.getUnsafe().options
       const { runId } = run
-      return this.follow(run, agent.stream(prompt, { ...Narrowing.of(own, options), runId }))
+      return this.follow(run, agent.stream(prompt, { ...Request.narrow(own, options), runId }))
     })
   }
 

@@ -10,7 +10,7 @@ import * as Problem from "../../api/Problem.ts"
 import type { LiveRun } from "./LiveRun.ts"
 import { Conversation, type Parts } from "./Conversation.ts"
 import { History, linesOf, type Stores } from "../History.ts"
-import { Holders } from "../Holders.ts"
+import { Holders } from "../Watchers.ts"
 import { type RunKey, type StoredRun, isStartable, type RunLogError } from "../RunLogStore.ts"
 import * as SessionProblem from "../SessionProblem.ts"
 import * as Clock from "effect/Clock"
@@ -246,7 +246,9 @@ export class Host {
   }
 }
 
-// ───────────────────────── The runs that no process has: those of a process that has ended, or let go of them
+// ───────────────────────── Runs that no process has
+//
+// Those of a process that has ended, or let go of them.
 
 /** The time between two looks for runs: other processes of the store may end, and this one may have lost a session. */
 const between = "5 seconds"

@@ -14,7 +14,7 @@ import type { AgentEvent } from "../../AgentEvent.ts"
 import { Deltas, firstBehind, inOrder } from "./Deltas.ts"
 import { type Entry, LogEntry } from "../LogEntry.ts"
 import * as LogLine from "./LogLine.ts"
-import type { Pace } from "../Pace.ts"
+import type { Pace } from "../Watchers.ts"
 import type { Append, RunLogError } from "../RunLogStore.ts"
 import { RunState } from "./RunState.ts"
 

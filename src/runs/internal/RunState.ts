@@ -131,7 +131,9 @@ const ofEvent = ["_tag", "parent", "seq", "timestamp", "turn"] as const
 const requestOf = (event: OfTag<"ApprovalRequested">) => Struct.omit(event, ofEvent)
 const questionOf = (event: OfTag<"QuestionAsked">) => Struct.omit(event, ofEvent)
 
-// ───────────────────────── Whether a run stands still until a person acts: all of its calls, and those of the runs inside, wait for an answer, or it is paused
+// ───────────────────────── Standstill
+//
+// A run stands still until a person acts where all of its calls, and those of the runs inside, wait for an answer, or it is paused.
 
 export class Standstill {
   /** The open requests and runs. */
@@ -185,3 +187,65 @@ export class Standstill {
 }
 
 const keyOf = (runId: string, toolCallId: string): string => `${runId} ${toolCallId}`
+
+// ───────────────────────── Starts
+//
+// The starts of a run by processes that drive it, and the run that they bring no further.
+
+/** The starts of a run since its last progress. */
+export interface Starts {
+  readonly attempts: number
+  /** The reason for which no process starts the run, in words. */
+  readonly parked: string | undefined
+  /** Whether the run waits for a person, and its process has let go of it. */
+  readonly isResting: boolean
+}
+
+/** A run that was not started, or that has made progress. */
+export const noStarts: Starts = { attempts: 0, parked: undefined, isResting: false }
+
+/** The starts that bring a run no further, after which it is parked. */
+export const mostStarts = 5
+
+export const parkedCause = `The run was started ${mostStarts} times without completing a turn: each time its process ended or lost the run.`
+
+/** The starts with one more. A run that has had the most of them is parked. */
+export const nextStarts = ({ attempts, parked }: Starts): Starts => {
+  const isResting = false
+  if (parked !== undefined) return { attempts, parked, isResting }
+  return attempts < mostStarts
+    ? { attempts: attempts + 1, parked, isResting }
+    : { attempts, parked: parkedCause, isResting }
+}
+
+/** The starts of a run that has come to a rest. */
+export const restingStarts = (starts: Starts): Starts => ({ ...starts, attempts: 0, isResting: true })
+
+// ───────────────────────── The order of a list of runs
+//
+// The newest runs of a store that keeps them in memory.
+
+/** The place of a run in the list. */
+interface Place {
+  readonly runId: string
+  readonly created: number
+}
+
+/** A page of runs, the newest first. */
+export const newestPage = <Run extends Place & { readonly ended: number | undefined }>(
+  runs: ReadonlyArray<Run>,
+  {
+    before,
+    isUnended = false,
+    limit
+  }: { readonly before?: Place; readonly isUnended?: boolean; readonly limit: number }
+): ReadonlyArray<Run> =>
+  runs
+    .filter(
+      (run) => !(isUnended && run.ended !== undefined) && (before === undefined || byAge(before, run) < 0)
+    )
+    .toSorted(byAge)
+    .slice(0, limit)
+
+const byAge = (one: Place, other: Place): number =>
+  other.created - one.created || (one.runId < other.runId ? 1 : one.runId > other.runId ? -1 : 0)

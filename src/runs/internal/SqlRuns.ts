@@ -20,7 +20,7 @@ import {
   taken
 } from "../RunLogStore.ts"
 import * as SqlLines from "../../sql/SqlLines.ts"
-import * as StoredRuns from "./StoredRuns.ts"
+import { mostStarts, parkedCause } from "./RunState.ts"
 import * as SqlTransaction from "../../sql/SqlTransaction.ts"
 
 /** A database, and the sessions that this process has open. */
@@ -210,12 +210,12 @@ export const end = (database: Database, run: RunKey, now: number): Effect.Effect
     )
   )
 
-/** Counts a start, or parks the run: as `StoredRuns.next` does. */
+/** Counts a start, or parks the run: as `nextStarts` does. */
 export const begun = (database: Database, run: RunKey): Effect.Effect<StoredRun, Failure> => {
   const { sql } = database
-  const isLast = sql`parked IS NULL AND attempts >= ${StoredRuns.most}`
-  const isNext = sql`parked IS NULL AND attempts < ${StoredRuns.most}`
-  const changes = sql`parked = CASE WHEN ${isLast} THEN ${StoredRuns.cause} ELSE parked END,
+  const isLast = sql`parked IS NULL AND attempts >= ${mostStarts}`
+  const isNext = sql`parked IS NULL AND attempts < ${mostStarts}`
+  const changes = sql`parked = CASE WHEN ${isLast} THEN ${parkedCause} ELSE parked END,
     attempts = CASE WHEN ${isNext} THEN attempts + 1 ELSE attempts END, resting = 0`
   return Effect.flatMap(changed(database, run, changes), (found) =>
     found === undefined ? Effect.fail(missing(run)) : Effect.succeed(found)

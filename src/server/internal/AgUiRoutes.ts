@@ -10,14 +10,13 @@ import type * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
 import * as Approval from "../../Approval.ts"
 import { cancelsOnLeave } from "./ChatRoutes.ts"
-import * as Chats from "../../runs/Chats.ts"
 import * as EventStream from "../EventStream.ts"
 import * as Following from "../../runs/Following.ts"
 import * as IdempotencyKeys from "../../runs/IdempotencyKeys.ts"
 import * as Routes from "../Routes.ts"
 import type { Idempotency, Service } from "../../runs/Runs.ts"
 
-export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
+export const make = (runs: Service, chats: Following.Chats): ReadonlyArray<Routes.Route> => [
   Routes.make("POST", "/ag-ui", run(runs, chats), {
     body: "json",
     summary:
@@ -32,7 +31,7 @@ export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Ro
   })
 ]
 
-const run = (runs: Service, chats: Chats.Chats) =>
+const run = (runs: Service, chats: Following.Chats) =>
   Effect.gen(function* () {
     const input = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AgUi.RunAgentInput),
@@ -50,7 +49,7 @@ const run = (runs: Service, chats: Chats.Chats) =>
           const known = yield* Following.keyed(runs, sessionId, own)
           if (known === undefined) yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
           const chain = known ?? (yield* started(runs, sessionId, prompt, own))
-          yield* Chats.follow(pages)
+          yield* Following.followChat(pages)
           return chain
         })
       )
@@ -58,7 +57,7 @@ const run = (runs: Service, chats: Chats.Chats) =>
     }
     const { answered, runId } = isAnswer ? yield* answer(runs, input) : yield* open(runs, sessionId)
     if (runId === undefined) return yield* shown(runs, input)
-    yield* Chats.follow(pages)
+    yield* Following.followChat(pages)
     return yield* respond(runs, yield* Following.chainOf(runs, runId), input, options, answered)
   })
 

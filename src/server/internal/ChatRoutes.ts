@@ -8,7 +8,6 @@ import * as Stream from "effect/Stream"
 import { AiSdkUi } from "../../ai-sdk-ui/index.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Problem from "../../api/Problem.ts"
-import * as Chats from "../../runs/Chats.ts"
 import * as EventStream from "../EventStream.ts"
 import * as Following from "../../runs/Following.ts"
 import * as Routes from "../Routes.ts"
@@ -16,7 +15,7 @@ import type { Service } from "../../runs/Runs.ts"
 
 type Options = Pick<AiSdkUi.Options, "dynamic">
 
-export const make = (runs: Service, chats: Chats.Chats, options: Options): ReadonlyArray<Routes.Route> => [
+export const make = (runs: Service, chats: Following.Chats, options: Options): ReadonlyArray<Routes.Route> => [
   Routes.make("POST", "/ui/chat", chat(runs, chats, options), {
     body: "json",
     summary:
@@ -41,7 +40,7 @@ export const make = (runs: Service, chats: Chats.Chats, options: Options): Reado
   })
 ]
 
-const chat = (runs: Service, chats: Chats.Chats, options: Options) =>
+const chat = (runs: Service, chats: Following.Chats, options: Options) =>
   Effect.gen(function* () {
     const request = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AiSdkUi.ChatRequest),
@@ -53,14 +52,14 @@ const chat = (runs: Service, chats: Chats.Chats, options: Options) =>
     const messageId = AiSdkUi.answered(request)
     if (messageId !== undefined) {
       const { answered, runId } = yield* answer(runs, request)
-      yield* Chats.follow(pages)
+      yield* Following.followChat(pages)
       const chain = yield* Following.chainOf(runs, runId)
       return respond(runs, chain, () => follower({ ...options, messageId }, answered), cancelOnLeave)
     }
     const prompt = AiSdkUi.prompt(request)
     if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
     const chain = yield* pages.lock.withPermit(
-      Effect.tap(begun(runs, pages, request, prompt), () => Chats.follow(pages))
+      Effect.tap(begun(runs, pages, request, prompt), () => Following.followChat(pages))
     )
     return respond(runs, chain, () => follower(options), cancelOnLeave)
   })
@@ -70,7 +69,7 @@ type Prompt = ReturnType<typeof AiSdkUi.prompt>
 /** The runs that answer a prompt: new ones, or those that answer it already. */
 const begun = Effect.fnUntraced(function* (
   runs: Service,
-  pages: Chats.Chat,
+  pages: Following.Chat,
   request: AiSdkUi.ChatRequest,
   prompt: Prompt
 ) {
@@ -176,13 +175,13 @@ const messages = (runs: Service, options: Options) =>
     return HttpServerResponse.jsonUnsafe(AiSdkUi.uiMessages(transcript, options))
   })
 
-const reconnect = (runs: Service, chats: Chats.Chats, options: Options) =>
+const reconnect = (runs: Service, chats: Following.Chats, options: Options) =>
   Effect.gen(function* () {
     const { chatId = "" } = yield* HttpRouter.params
     const run = yield* Following.openRun(runs, chatId)
     if (run === undefined) return HttpServerResponse.empty({ status: 204 })
     const { runId } = run
-    yield* Chats.follow(yield* RcMap.get(chats, chatId))
+    yield* Following.followChat(yield* RcMap.get(chats, chatId))
     const chain = yield* Following.chainOf(runs, runId)
     return respond(runs, chain, () => follower(options), yield* cancelsOnLeave)
   })
