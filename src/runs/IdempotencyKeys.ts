@@ -110,11 +110,15 @@ export const firstAnswer = Effect.fnUntraced(function* <E>(
 export const stored = ({ logs, sessions }: Stores, sessionId: string, idempotency: Idempotency) =>
   Effect.gen(function* () {
     const lines = yield* SessionProblem.logging(logs.keys(sessionId))
-    const messageIds = Effect.mapBoth(sessions.read(sessionId), {
-      onFailure: SessionProblem.unavailable,
-      onSuccess: ({ entries }) => messageIdsIn(entries)
-    })
-    return yield* firstAnswer(new IdempotencyKeys(sessionId, logs, lines), idempotency, messageIds)
+    const keys = new IdempotencyKeys(sessionId, logs, lines)
+    return yield* firstAnswer(keys, idempotency, messageIds(sessions, sessionId))
+  })
+
+/** The ids of the messages of a session, as its store has them. */
+export const messageIds = (sessions: SessionStore.Service, sessionId: string) =>
+  Effect.mapBoth(sessions.read(sessionId), {
+    onFailure: SessionProblem.unavailable,
+    onSuccess: ({ entries }) => messageIdsIn(entries)
   })
 
 /** The ids of the messages that entries add: to each of the branches, and to the queues. */

@@ -39,3 +39,13 @@ export const making = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
 /** The problem of a log. */
 export const logging = <A, R>(effect: Effect.Effect<A, RunLogError, R>) =>
   Effect.mapError(effect, unavailable)
+
+const noProcess = "No process has the run at this moment."
+
+/** The problem of a request that comes while a process lets go of the run: nothing of it is done. */
+export const left = (runId: string): Problem.RunNotReady =>
+  new Problem.RunNotReady({ runId, detail: noProcess })
+
+/** Whether a request is to be sent again, to the process that has the run then. */
+export const isLeft = (error: unknown): boolean =>
+  error instanceof Problem.RunNotReady && error.detail === noProcess

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Message } from "effect-agent"
 import { Runs } from "effect-agent/server"
 import { eventsOf } from "../server/host.ts"
 import * as Contract from "../server/runsContract.ts"
+import { asking } from "../server/resting.ts"
 import { make } from "./embedded.ts"
 
 describe("DurableRuns", () => {
@@ -44,5 +46,25 @@ describe("DurableRuns", () => {
         yield* runs.sessions.remove("b")
       }).pipe(Effect.provide(make(script, { ...setup, concurrency: 1 })))
     })
+  )
+
+  it.live("takes a message that comes while the worker lets go of the run, once", () =>
+    Effect.gen(function* () {
+      const { approve, context, gate, runId, runs, state } = yield* asking(make)
+      state.isSlow = true
+      const sent = yield* Effect.forEach(["One.", "Two."], (text) =>
+        Effect.forkChild(runs.steer(runId, text))
+      )
+      yield* Effect.sleep("1500 millis")
+      state.isSlow = false
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.joinAll(sent)
+      yield* approve
+      const events = yield* Effect.provideContext(eventsOf(runId), context)
+      const texts = events.flatMap(({ event }) =>
+        event._tag === "MessageEnd" && event.message.role === "user" ? [Message.textOf(event.message)] : []
+      )
+      assert.deepStrictEqual(texts.toSorted(), ["Go", "One.", "Two."])
+    }).pipe(Effect.scoped)
   )
 })

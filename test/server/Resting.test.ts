@@ -1,62 +1,92 @@
 /** A run that waits for a person without a watcher: the process lets go of it, and the answer takes it up. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
-import { Tool } from "effect-agent"
-import { RunLogStore, Runs } from "effect-agent/server"
-import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
-import { ScriptedProvider } from "effect-agent/testing"
+import { Deferred, Effect, Fiber } from "effect"
+import { Message } from "effect-agent"
 import { TestClock } from "effect/testing"
-import { eventsOf, layer } from "./host.ts"
-import { session } from "./runsContract.ts"
-
-const remove = Tool.make({ name: "remove", description: "x", execute: () => Effect.succeed("removed") })
-const script = [ScriptedProvider.toolCall("remove", {}), ScriptedProvider.text("done")]
+import { eventsOf } from "./host.ts"
+import { asking } from "./resting.ts"
 
 describe("a run that waits without a watcher", () => {
   it.effect("takes an answer that comes while the process lets go of it", () =>
     Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      let isSlow = false
-      const sessions = SessionStore.make(MemorySessionStore.storage())
-      const slow = (session: SessionStore.OpenSession): SessionStore.OpenSession => ({
-        ...session,
-        get restored() {
-          return session.restored
-        },
-        record: (records) =>
-          Effect.suspend(() =>
-            Effect.andThen(isSlow ? Deferred.await(gate) : Effect.void, session.record(records))
-          )
-      })
-      const places = Layer.merge(
-        Layer.succeed(SessionStore.SessionStore, {
-          ...sessions,
-          create: (made) => Effect.map(sessions.create(made), slow),
-          open: (id) => Effect.map(sessions.open(id), slow)
-        }),
-        RunLogStore.layerMemory
+      const { approve, context, gate, runId, state } = yield* asking()
+      state.isSlow = true
+      const answered = yield* Effect.forkChild(approve)
+      yield* TestClock.adjust("1 second")
+      state.isSlow = false
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(answered), { decision: "approve", runId })
+      const events = yield* Effect.provideContext(eventsOf(runId), context)
+      assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+      assert.lengthOf(
+        events.filter(({ event }) => event._tag === "ApprovalAnswered"),
+        1
       )
-      yield* Effect.gen(function* () {
-        const runs = yield* Runs.Runs
-        const { runId } = yield* runs.start({ sessionId: yield* session, prompt: "Go" })
-        const { pending } = yield* Effect.repeat(Effect.tap(runs.get(runId), Effect.yieldNow), {
-          until: ({ pending }) => pending.approvals.length > 0
-        })
-        const { approvalId = "", argumentsHash = "" } = pending.approvals[0] ?? {}
-        isSlow = true
-        const answer = runs.approve(runId, approvalId, { decision: "approve", argumentsHash })
-        const answered = yield* Effect.forkChild(answer)
-        yield* TestClock.adjust("1 second")
-        isSlow = false
-        yield* Deferred.succeed(gate, undefined)
-        assert.deepStrictEqual(yield* Fiber.join(answered), { decision: "approve", runId })
-        const events = yield* eventsOf(runId)
-        assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
-        assert.lengthOf(
-          events.filter(({ event }) => event._tag === "ApprovalAnswered"),
-          1
-        )
-      }).pipe(Effect.provide(layer(script, { tools: [remove], needsApproval: ["remove"] }, places)))
-    })
+    }).pipe(Effect.scoped)
+  )
+
+  for (const how of ["steer", "followUp"] as const)
+    for (const isStored of [true, false])
+      it.effect(
+        `takes a message that comes while the process lets go of it: ${how}, ${isStored ? "stored" : "not stored"} before`,
+        () =>
+          Effect.gen(function* () {
+            const { approve, context, gate, runId, runs, state } = yield* asking()
+            state.isSlow = true
+            // The message waits for the write before it.
+            const before = yield* Effect.forkChild(isStored ? Effect.void : runs.followUp(runId, "One."))
+            for (let index = 0; index < 50; index++) yield* Effect.yieldNow
+            const sent = yield* Effect.forkChild(runs[how](runId, "Two."))
+            yield* TestClock.adjust("1 second")
+            state.isSlow = false
+            yield* Deferred.succeed(gate, undefined)
+            yield* Fiber.join(before)
+            yield* Fiber.join(sent)
+            yield* approve
+            const events = yield* Effect.provideContext(eventsOf(runId), context)
+            const texts = events.flatMap(({ event }) =>
+              event._tag === "MessageEnd" && event.message.role === "user"
+                ? [Message.textOf(event.message)]
+                : []
+            )
+            assert.deepStrictEqual(texts.toSorted(), ["Go", ...(isStored ? [] : ["One."]), "Two."])
+            assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+          }).pipe(Effect.scoped)
+      )
+
+  it.effect("is paused by a request that comes while the process lets go of it", () =>
+    Effect.gen(function* () {
+      const { approve, context, gate, runId, runs, state } = yield* asking()
+      state.isSlow = true
+      const before = yield* Effect.forkChild(runs.followUp(runId, "One."))
+      const paused = yield* Effect.forkChild(runs.pause(runId))
+      yield* TestClock.adjust("1 second")
+      state.isSlow = false
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(before)
+      yield* Fiber.join(paused)
+      yield* approve
+      yield* Effect.repeat(Effect.tap(runs.get(runId), Effect.yieldNow), {
+        until: ({ status }) => status === "paused"
+      })
+      yield* runs.resume(runId)
+      const events = yield* Effect.provideContext(eventsOf(runId), context)
+      assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has a message that is stored while its process ends", () =>
+    Effect.gen(function* () {
+      const { gate, runId, runs, state } = yield* asking()
+      state.isSlow = true
+      const sent = yield* Effect.forkChild(runs.steer(runId, "Two."))
+      for (let index = 0; index < 50; index++) yield* Effect.yieldNow
+      const drained = yield* Effect.forkChild(runs.drain(0))
+      for (let index = 0; index < 50; index++) yield* Effect.yieldNow
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(sent)
+      yield* Fiber.join(drained)
+      assert.deepInclude(yield* Effect.flip(runs.steer(runId, "Three.")), { _tag: "RunNotReady" })
+    }).pipe(Effect.scoped)
   )
 })

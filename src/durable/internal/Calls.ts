@@ -37,7 +37,7 @@ const noAnswer = () => new Problem.StorageUnavailable({ detail: "No worker has a
 
 /** A worker that is about to end gives its sessions to others within seconds. */
 const otherWorker = { schedule: Schedule.spaced("250 millis"), times: 60 }
-const isDraining = (error: unknown) => error instanceof Problem.Draining
+const isLeft = (error: unknown) => error instanceof Problem.Draining || SessionProblem.isLeft(error)
 
 const newId = Effect.sync(() => crypto.randomUUID())
 
@@ -156,9 +156,8 @@ export class Calls {
   }
 
   private toRun<A, E>(runId: string, call: (session: ReturnType<Client>) => Effect.Effect<A, E>) {
-    return Effect.flatMap(this.find(runId), ({ sessionId }) => call(this.client(sessionId)))
+    return Effect.flatMap(this.find(runId), ({ sessionId }) => again(call(this.client(sessionId))))
   }
 }
 
-const again = <A, E, R>(call: Effect.Effect<A, E, R>) =>
-  Effect.retry(call, { ...otherWorker, while: isDraining })
+const again = <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.retry(call, { ...otherWorker, while: isLeft })

@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { Agents } from "../../runs/Agents.ts"
 import * as LiveRuns from "../../runs/LiveRuns.ts"
-import { messageIdsIn } from "../../runs/IdempotencyKeys.ts"
+import { messageIds } from "../../runs/IdempotencyKeys.ts"
 import type { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
 import * as SessionProblem from "../../runs/SessionProblem.ts"
-import { SessionStore, type Service as Sessions } from "../../sessions/SessionStore.ts"
+import { SessionStore } from "../../sessions/SessionStore.ts"
 import { Gate } from "../../runs/Gate.ts"
 import { LocalRuns } from "./LocalRuns.ts"
 import { SessionEntity } from "./SessionEntity.ts"
@@ -45,12 +45,6 @@ const local = (options: LiveRuns.Options, gate: Gate) =>
       })
     })
   )
-
-const messageIds = (sessions: Sessions, sessionId: string) =>
-  Effect.mapBoth(sessions.read(sessionId), {
-    onFailure: SessionProblem.unavailable,
-    onSuccess: ({ entries }) => messageIdsIn(entries)
-  })
 
 /** The time that tool calls get to end when the session goes to another worker: their end is not known there. */
 const grace = "3 seconds"
@@ -144,7 +138,9 @@ class SessionRequests {
       const seen = (this.seen ??= new Set(yield* this.worker.local.messageIds(this.sessionId)))
       const fresh = messages.filter(({ id }) => !seen.has(id))
       if (fresh.length === 0) return
-      yield* this.runs[how](runId, fresh, options)
+      // The session may have a message although the worker has let go of the run.
+      const forgotten = Effect.sync(() => void (this.seen = undefined))
+      yield* Effect.onError(this.runs[how](runId, fresh, options), () => forgotten)
       for (const { id } of fresh) seen.add(id)
       yield* this.drive
     })

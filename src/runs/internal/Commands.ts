@@ -38,6 +38,7 @@ import * as Problem from "../../api/Problem.ts"
 import * as Approval from "../../Approval.ts"
 import * as Input from "../../internal/invalidInput.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
+import * as Message from "../../Message.ts"
 import * as History from "../History.ts"
 import * as IdempotencyKeys from "../IdempotencyKeys.ts"
 import type { RunKey } from "../RunLogStore.ts"
@@ -162,6 +163,8 @@ const joining = Effect.fnUntraced(function* (
     messages.map(({ id }) => id)
   )
   yield* when === "steer" ? agent.steer(messages) : agent.followUp(messages)
+  // A message that is stored is known to the request that comes again.
+  if (current.isLeft) return yield* new Problem.Draining({ detail: "This process has let go of the run." })
   yield* held(current)
   // The run may have ended meanwhile: then the message begins one of its own.
   if (conversation.current === undefined) {
@@ -218,33 +221,68 @@ const taskOf = ({ options = {}, prompt, replaces }: Start): Task => ({
 
 // ───────────────────────── Controls
 
+type Controls = Pick<Runs.Service, "steer" | "followUp" | "pause" | "resume" | "cancel">
+
 /** The functions of the service that control runs. */
-export const controls = (
-  host: Host
-): Pick<Runs.Service, "steer" | "followUp" | "pause" | "resume" | "cancel"> => {
-  const running = (runId: string) =>
-    Effect.flatMap(find(host, runId, false), (run) => {
-      const conversation = host.conversation(run.sessionId)
-      const { agent } = conversation
-      return agent === undefined || conversation.current !== run
-        ? new Problem.RunNotReady({ runId, detail: "The run waits for the one before it." })
-        : Effect.succeed({ agent, run })
+export const controls = (host: Host): Controls => {
+  const sent = (runId: string, input: Message.Input, send: Send) =>
+    Effect.suspend(() => {
+      let messages = Message.fromInput(input)
+      const delivered = Effect.fnUntraced(function* (run: LiveRun) {
+        yield* send(yield* agentOf(host, run), messages)
+        if (!run.isLeft) return yield* held(run)
+        const stored = yield* IdempotencyKeys.messageIds(host.parts.sessions, run.sessionId)
+        messages = messages.filter(({ id }) => !stored.has(id))
+        if (messages.length > 0) return yield* SessionProblem.left(runId)
+      })
+      return asked(host, runId, false, delivered)
     })
-  const sent = (runId: string, send: (agent: Agent.Agent) => Effect.Effect<void>) =>
-    Effect.flatMap(running(runId), ({ agent, run }) => Effect.andThen(send(agent), held(run)))
+  const running = (runId: string, control: typeof resume, reason: string | undefined) =>
+    asked(host, runId, false, (run) =>
+      Effect.flatMap(agentOf(host, run), (agent) => control(agent, run, reason))
+    )
   return {
-    steer: (runId, message, options) => sent(runId, (agent) => agent.steer(message, options)),
-    followUp: (runId, message) => sent(runId, (agent) => agent.followUp(message)),
-    pause: (runId, reason) => Effect.flatMap(running(runId), ({ agent, run }) => pause(agent, run, reason)),
+    steer: (runId, message, options) =>
+      sent(runId, message, (agent, messages) => agent.steer(messages, options)),
+    followUp: (runId, message) => sent(runId, message, (agent, messages) => agent.followUp(messages)),
+    pause: (runId, reason) => running(runId, pause, reason),
     resume: (runId, reason) =>
       Effect.flatMap(parked(host, runId), (wasParked) =>
-        wasParked
-          ? Effect.asVoid(find(host, runId, true))
-          : Effect.flatMap(running(runId), ({ agent, run }) => resume(agent, run, reason))
+        wasParked ? Effect.asVoid(find(host, runId, true)) : running(runId, resume, reason)
       ),
-    cancel: (runId, reason) => Effect.flatMap(find(host, runId, true), (run) => cancel(host, run, reason))
+    cancel: (runId, reason) => asked(host, runId, true, (run) => cancel(host, run, reason))
   }
 }
+
+type Send = (agent: Agent.Agent, messages: ReadonlyArray<Message.Message>) => Effect.Effect<void>
+
+/** A request to a run. Where this process lets go of the run meanwhile, it is done as one that comes behind that. */
+const asked = <A, E>(
+  host: Host,
+  runId: string,
+  isUnparked: boolean,
+  ask: (run: LiveRun) => Effect.Effect<A, E>
+) =>
+  Effect.suspend(() => {
+    let found: LiveRun | undefined
+    const isLeft = () => found?.isLeft === true
+    const attempt = Effect.suspend(() => {
+      found = undefined
+      return Effect.flatMap(find(host, runId, isUnparked), (run) => ask((found = run)))
+    })
+    // The cluster sends it again, to the worker that has the session then.
+    return Effect.retry(attempt, { while: () => isLeft() && !host.parts.adopts }).pipe(
+      Effect.mapError((error) => (isLeft() ? SessionProblem.left(runId) : error))
+    )
+  })
+
+const agentOf = (host: Host, run: LiveRun): Effect.Effect<Agent.Agent, Problem.RunNotReady> =>
+  Effect.suspend(() => {
+    const { agent, current } = host.conversation(run.sessionId)
+    return agent === undefined || current !== run
+      ? new Problem.RunNotReady({ runId: run.runId, detail: "The run waits for the one before it." })
+      : Effect.succeed(agent)
+  })
 
 /** Whether a run is parked. */
 const parked = (host: Host, runId: string) =>
@@ -255,13 +293,12 @@ const parked = (host: Host, runId: string) =>
 /** A run that has not ended. One that is parked is started again if `isUnparked`. */
 const find = Effect.fnUntraced(function* (host: Host, runId: string, isUnparked: boolean) {
   const live = host.runs.get(runId)
-  if (live !== undefined) return live
+  if (live?.isLeft === false) return live
   const { ended, parked, sessionId } = yield* host.stored(runId)
   if (ended !== undefined) return yield* new Problem.RunOver({ runId })
   if (parked !== undefined && !isUnparked)
     return yield* new Problem.RunNotReady({ runId, detail: `The run waits for resume: ${parked}` })
-  if (host.isDraining)
-    return yield* new Problem.RunNotReady({ runId, detail: "No process has the run at this moment." })
+  if (host.isDraining) return yield* SessionProblem.left(runId)
   if (parked !== undefined) yield* SessionProblem.logging(host.parts.logs.unpark(runId))
   yield* Effect.catchTags(
     host.ask(sessionId, ({ open }) => open),
@@ -272,7 +309,9 @@ const find = Effect.fnUntraced(function* (host: Host, runId: string, isUnparked:
       MalformedRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
     }
   )
-  return host.runs.get(runId) ?? (yield* new Problem.RunOver({ runId }))
+  const taken = host.runs.get(runId)
+  if (taken === undefined) return yield* new Problem.RunOver({ runId })
+  return taken.isLeft ? yield* SessionProblem.left(runId) : taken
 })
 
 /** Cancels a run of this process. */
@@ -281,7 +320,10 @@ export const cancel = (host: Host, run: LiveRun, reason?: string) =>
     const conversation = host.conversation(run.sessionId)
     const { agent } = conversation
     if (conversation.current !== run)
-      return Effect.asVoid(conversation.cancelQueued((queued) => queued === run))
+      return Effect.andThen(
+        conversation.cancelQueued((queued) => queued === run),
+        held(run)
+      )
     return agent === undefined ? Effect.void : cancelCurrent(agent, run, reason)
   })
 

@@ -564,14 +564,13 @@ const closedOnFailure =
 const refused = ({ message }: { readonly message: string }) =>
   new Problem.MalformedRequest({ detail: message })
 
-/** Fails if the session has refused what the agent of a run wrote: another process has the run, or it fails. */
+/** Fails if the session has refused what the agent of a run wrote: the run fails. */
 export const held = (run: LiveRun): Effect.Effect<void, Problem.StorageUnavailable> =>
-  Effect.suspend(() => {
-    if (run.isLeft) return new Problem.StorageUnavailable({ detail: "This process has let go of the run." })
-    return run.isRefused
+  Effect.suspend(() =>
+    run.isRefused
       ? new Problem.StorageUnavailable({ detail: "The store has refused a write of the run, which fails." })
       : Effect.void
-  })
+  )
 
 /** The ids of requests. */
 const idsOf = ({ approvals, questions }: Payload.Run["pending"]): ReadonlyArray<string> => [
