@@ -37,6 +37,37 @@ describe("LiveRuns", () => {
     })
   )
 
+  it.effect("gives no request to the next run that is about one whose end it has shown", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      const slow = Layer.succeed(RunLogStore.RunLogStore, {
+        ...logs,
+        end: (run) => Effect.delay(logs.end(run), "1 second")
+      })
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+        const next = yield* runs.start({ sessionId, prompt: "two", when: "queue" })
+        yield* Effect.repeat(Effect.tap(runs.get(runId), Effect.yieldNow), {
+          until: ({ status }) => status === "completed"
+        })
+        const requests = [runs.steer(runId, "Hi"), runs.cancel(runId), runs.pause(runId)].map(Effect.flip)
+        const sent = yield* Effect.forkChild(Effect.all(requests, { concurrency: "unbounded" }))
+        yield* TestClock.adjust("1 second")
+        for (const { _tag } of yield* Fiber.join(sent)) assert.strictEqual(_tag, "RunOver")
+        yield* Effect.repeat(Effect.andThen(TestClock.adjust("1 second"), runs.get(next.runId)), {
+          until: ({ status }) => status === "completed"
+        })
+        const users = (yield* eventsOf(next.runId)).filter(
+          ({ event }) => event._tag === "MessageEnd" && event.message.role === "user"
+        )
+        assert.lengthOf(users, 1)
+      }).pipe(Effect.provide(layer([done, done], {}, Layer.merge(places, slow))))
+    })
+  )
+
   it.effect("drains: no new runs, time for the others, which then stay for the next process", () =>
     Effect.gen(function* () {
       const { script, setup } = yield* gated

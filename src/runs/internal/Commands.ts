@@ -292,6 +292,8 @@ const parked = (host: Host, runId: string) =>
 
 /** A run that has not ended. One that is parked is started again if `isUnparked`. */
 const find = Effect.fnUntraced(function* (host: Host, runId: string, isUnparked: boolean) {
+  // The agent of a run that has shown its end is about to begin another one.
+  yield* host.settled(runId)
   const live = host.runs.get(runId)
   if (live?.isLeft === false) return live
   const { ended, parked, sessionId } = yield* host.stored(runId)
