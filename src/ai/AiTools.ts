@@ -15,7 +15,6 @@ import * as Tool from "../Tool.ts"
 import type { ParamsReader } from "../internal/params.ts"
 import * as ToolParams from "../internal/params.ts"
 import * as AiParts from "./internal/AiParts.ts"
-import * as ToolNames from "./internal/ToolNames.ts"
 
 type AnyTools = Record<string, AiTool.Any>
 
@@ -137,7 +136,7 @@ export function fromToolkit<Tools extends AnyTools>(
     const names = Object.keys(kit.tools)
       .filter(isName)
       .filter((name) => hasHandler(kit.tools[name]))
-    const spelt = ToolNames.accepted(names)
+    const spelt = AiParts.accepted(names)
     return names.map((name, index) =>
       toTool(kit, { name, spelt: spelt[index] ?? name }, kit.tools[name], services, options ?? {})
     )

@@ -18,7 +18,7 @@ import { Provider } from "../Provider.ts"
 import { ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 import * as LanguageModelCall from "./internal/LanguageModelCall.ts"
-import * as ToolNames from "./internal/ToolNames.ts"
+import * as AiParts from "./internal/AiParts.ts"
 
 /**
  * The options of such a model.
@@ -98,7 +98,7 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
       model: options.model,
       options: options.options ?? {}
     })
-    const named = ToolNames.around((request) => provider.stream(request))
+    const named = AiParts.around((request) => provider.stream(request))
     const ask = (call: LanguageModel.ProviderOptions) => named(read(call))
     const truncated = new ProviderError({
       provider: provider.id,

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
-import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import * as Folder from "./internal/Folder.ts"
 import * as LineDiff from "./LineDiff.ts"
@@ -200,7 +199,7 @@ const change = Effect.fnUntraced(function* (
 
 /** Fails for bytes that are not UTF-8, because encoding them again would change the file. */
 const decoded = (bytes: Uint8Array, path: string): Effect.Effect<string, FileFailed> => {
-  const kind = FileKind.of(bytes)
+  const kind = Files.kindOf(bytes)
   const refuse = (format: string) =>
     new FileFailed({ path, reason: "other", detail: `it is ${format}, and only UTF-8 text can be edited` })
   if (kind._tag !== "Text") return Effect.fail(refuse(kind._tag === "Image" ? kind.mediaType : kind.format))

@@ -10,7 +10,6 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import { TaggedError } from "../internal/errors.ts"
-import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import { cutLine, visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
@@ -18,7 +17,6 @@ import { PathFailure } from "./PathFailure.ts"
 import * as Folder from "./internal/Folder.ts"
 import * as LineMatcher from "./internal/LineMatcher.ts"
 import * as PathPattern from "./internal/PathPattern.ts"
-import * as Ripgrep from "./internal/Ripgrep.ts"
 import * as Walk from "./internal/Walk.ts"
 
 export type { Options } from "./internal/Walk.ts"
@@ -133,7 +131,7 @@ type Params = typeof Params.Type
  * @category constructors
  */
 export const make = (options: Walk.Options) => {
-  const ripgrep = Ripgrep.finder()
+  const ripgrep = LineMatcher.finder()
   return Tool.make({
     name: "grep",
     label: "Grep",
@@ -216,7 +214,7 @@ interface Options {
   readonly isWanted: PathPattern.PathGlob
   readonly includeIgnored: boolean
   /** Names the files that may match. `undefined`: the search opens each file. */
-  readonly ripgrep: Ripgrep.Ripgrep | undefined
+  readonly ripgrep: LineMatcher.Ripgrep | undefined
 }
 
 /** The paths that a search left out. */
@@ -241,11 +239,11 @@ const inFile = Effect.fnUntraced(function* (
 ) {
   const opened = yield* Folder.openFile(folder, name, shown)
   const bytes = yield* Files.readAll(opened, shown, maxBytes)
-  const kind = FileKind.of(bytes)
+  const kind = Files.kindOf(bytes)
   if (kind._tag !== "Text") return bytes
   const text = yield* Paced.run(Paced.decoded(bytes, new TextDecoder(kind.encoding)))
   yield* Paced.runWithin(matches.search(visible(shown), text), budget)
-  const isHidden = !matcher.isAscii && text.includes("\ufffd") && !FileKind.isUtf8(bytes)
+  const isHidden = !matcher.isAscii && text.includes("\ufffd") && !Files.isUtf8(bytes)
   return isHidden ? "non-UTF-8 file" : undefined
 }, Effect.scoped)
 
@@ -342,7 +340,7 @@ const maxBatch = (separator: string): number => (separator === "\\" ? 20_000 : 1
 const inBatches = <R>(
   searching: Searching,
   top: Folder.Folder,
-  ripgrep: Ripgrep.Ripgrep,
+  ripgrep: LineMatcher.Ripgrep,
   search: (path: string) => Effect.Effect<Walk.Step, never, R>,
   limit: number
 ) => {
@@ -382,7 +380,7 @@ const inBatches = <R>(
 const candidates = Effect.fnUntraced(function* (
   { maxBytes }: Searching,
   top: Folder.Folder,
-  ripgrep: Ripgrep.Ripgrep,
+  ripgrep: LineMatcher.Ripgrep,
   paths: ReadonlyArray<string>
 ) {
   const files = yield* FileSystem.FileSystem

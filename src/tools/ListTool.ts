@@ -9,10 +9,9 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Files from "./Files.ts"
 import type * as Folder from "./internal/Folder.ts"
-import * as IgnoreRules from "./internal/IgnoreRules.ts"
+import * as Walk from "./internal/Walk.ts"
 import { visible } from "./Output.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
-import * as Walk from "./internal/Walk.ts"
 
 /**
  * Maximum entries that one call returns.
@@ -84,7 +83,7 @@ export const make = (options: Walk.Options) =>
         })
       }
       const found = yield* Walk.entries(folder)
-      const rules = includeIgnored ? IgnoreRules.none : yield* Walk.rulesIn(folder, found)
+      const rules = includeIgnored ? Walk.noRules : yield* Walk.rulesIn(folder, found)
       const verdicts = yield* Walk.verdictsOf(rules, found, budget)
       const entries = found.filter((_, index) => verdicts[index] === false)
       const leftOut = found

@@ -10,7 +10,6 @@ import * as Base64 from "effect/encoding/Base64"
 import { image, text } from "../Message.ts"
 import * as Tool from "../Tool.ts"
 import * as ImageFile from "../media/ImageFile.ts"
-import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import { FileFailed, PathFailure, fromPlatform } from "./PathFailure.ts"
 import type * as Root from "./Root.ts"
@@ -119,7 +118,7 @@ export const make = (options: Root.Options) =>
     execute: Effect.fnUntraced(function* (params: Params) {
       const opened = yield* Files.open(options, params.path)
       const first = yield* next(opened, params.path)
-      const kind = FileKind.of(first ?? new Uint8Array())
+      const kind = Files.kindOf(first ?? new Uint8Array())
       switch (kind._tag) {
         case "Image":
           return yield* readImage(opened, params.path, kind.mediaType)

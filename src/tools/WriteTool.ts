@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
-import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import * as Folder from "./internal/Folder.ts"
 import { FileFailed, PathFailure, fromPlatform } from "./PathFailure.ts"
@@ -101,7 +100,7 @@ export const make = (options: Root.Options) =>
 /** The bytes of the text with the line ends and the byte order mark of the file that it replaces. */
 const like = Effect.fnUntraced(function* ({ folder, info, name }: Files.Target, path: string, text: string) {
   const start = info === undefined ? new Uint8Array() : yield* startOf(folder, name, path)
-  const kind = FileKind.of(start)
+  const kind = Files.kindOf(start)
   const isWide = kind._tag === "Text" && kind.encoding !== "utf-8"
   const lines = new TextDecoder("utf-8", { ignoreBOM: true }).decode(start)
   const [all, crlf] = [lines.split("\n").length - 1, lines.split("\r\n").length - 1]

@@ -18,13 +18,12 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Service as Runs } from "../../runs/Runs.ts"
-import * as AcpContent from "./AcpContent.ts"
+import * as UpdateStep from "./UpdateStep.ts"
 import * as UpdateState from "./UpdateState.ts"
 import { initial, type State, type View } from "./UpdateState.ts"
 import type { OfTag } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Following from "../../runs/Following.ts"
-import * as UpdateStep from "./UpdateStep.ts"
 
 /**
  * The calls that the answer "always" permits.
@@ -88,7 +87,7 @@ export class Conversation {
   tell(client: AgentContext, updates: ReadonlyArray<SessionUpdate>): Effect.Effect<void> {
     const { sessionId } = this
     return Effect.forEach(
-      AcpContent.joined(updates),
+      UpdateStep.joined(updates),
       (update) =>
         Effect.ignore(
           Effect.tryPromise(() => client.notify(methods.client.session.update, { sessionId, update }))

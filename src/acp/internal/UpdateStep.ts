@@ -1,10 +1,16 @@
-/** One event of a run as updates of a session. */
-import type { SessionUpdate, ToolCallStatus, ToolCallUpdate } from "@agentclientprotocol/sdk"
+/** One event of a run as updates of a session, with the content of its messages and its tool calls. */
+import type {
+  SessionUpdate,
+  ToolCallStatus,
+  ToolCallUpdate,
+  ContentBlock,
+  ToolCallContent
+} from "@agentclientprotocol/sdk"
+import * as Predicate from "effect/Predicate"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import * as Streamed from "../../ui/Streamed.ts"
 import * as Message from "../../Message.ts"
 import type * as ModelEvent from "../../ModelEvent.ts"
-import * as AcpContent from "./AcpContent.ts"
 import * as UpdateState from "./UpdateState.ts"
 import type { State, Step } from "./UpdateState.ts"
 
@@ -71,8 +77,8 @@ const said = (
       return [state, textChunk("agent_thought_chunk", messageId, delta.delta)]
     case "Source":
     case "Media": {
-      const content = AcpContent.of(delta._tag === "Source" ? delta.source : delta.media)
-      return [state, content.map((block) => AcpContent.chunk("agent_message_chunk", messageId, block))]
+      const content = blockContent(delta._tag === "Source" ? delta.source : delta.media)
+      return [state, content.map((block) => chunk("agent_message_chunk", messageId, block))]
     }
     case "HostedToolEnd": {
       const block = reply.content[delta.contentIndex]
@@ -87,8 +93,7 @@ const textChunk = (
   kind: "agent_message_chunk" | "agent_thought_chunk",
   messageId: string,
   text: string
-): ReadonlyArray<SessionUpdate> =>
-  text === "" ? [] : [AcpContent.chunk(kind, messageId, { type: "text", text })]
+): ReadonlyArray<SessionUpdate> => (text === "" ? [] : [chunk(kind, messageId, { type: "text", text })])
 
 const retracted = (state: State, messageId: string): Step => {
   const { answer } = state
@@ -118,8 +123,8 @@ const messageEnded = (state: State, message: Message.Message): Step => {
 /** What a person wrote. The client has the ends of background calls as updates of the calls. */
 const userChunks = ({ backgroundEnds, content, id }: Message.User): ReadonlyArray<SessionUpdate> =>
   (backgroundEnds === undefined ? content : [])
-    .flatMap(AcpContent.of)
-    .map((block) => AcpContent.chunk("user_message_chunk", id, block))
+    .flatMap(blockContent)
+    .map((block) => chunk("user_message_chunk", id, block))
 
 /** The part of a message that the client does not have, or the whole message under another id if it contradicts what the client has. */
 const answered = (state: State, message: Message.Assistant): Step => {
@@ -258,7 +263,7 @@ const contentOf = (
   event: OfCall,
   { content, details }: Pick<Message.ToolResult, "content" | "details">
 ) => ({
-  content: [...(state.calls.get(UpdateState.keyOf(event))?.changes ?? []), ...AcpContent.ofResult(content)],
+  content: [...(state.calls.get(UpdateState.keyOf(event))?.changes ?? []), ...resultContent(content)],
   ...(details === undefined ? {} : { rawOutput: details })
 })
 
@@ -295,7 +300,7 @@ const replayedResult = (before: State, message: Message.ToolResult): Step => {
     sessionUpdate: "tool_call_update",
     toolCallId: call?.id ?? toolCallId,
     status: isError ? "failed" : "completed",
-    content: [...(call?.changes ?? []), ...AcpContent.ofResult(content)],
+    content: [...(call?.changes ?? []), ...resultContent(content)],
     ...(details === undefined ? {} : { rawOutput: details }),
     _meta: { "effect-agent": { outcome } }
   }
@@ -318,3 +323,89 @@ export const requestedCall = (
     ...(locations.length === 0 ? {} : { locations: [...locations] })
   }
 }
+
+// ───────────────────────── Blocks of messages as content
+
+type Block = Message.User["content"][number] | Message.Media | Message.Source
+
+/** A block as content, none where ACP has no place for it: a file by its id at a vendor, a source without an address. */
+export const blockContent = (block: Block): ReadonlyArray<ContentBlock> => {
+  switch (block.type) {
+    case "text":
+      return block.text === "" ? [] : [{ type: "text", text: block.text }]
+    case "image":
+      return "url" in block.source
+        ? [{ type: "resource_link", name: "image", uri: block.source.url }]
+        : [inline(block.source, "image")]
+    case "source":
+      return block.url === undefined
+        ? []
+        : [{ type: "resource_link", name: block.title ?? block.url, uri: block.url }]
+    case "media":
+    case "file":
+      return fileOf(block)
+  }
+}
+
+const fileOf = (block: Message.File | Message.Media): ReadonlyArray<ContentBlock> => {
+  const { source } = block
+  const name = ("name" in block ? block.name : undefined) ?? "file"
+  if ("data" in source) return [inline(source, name)]
+  if (!("url" in source)) return []
+  const { mediaType, url } = source
+  return [
+    { type: "resource_link", name, uri: url, ...(mediaType === undefined ? {} : { mimeType: mediaType }) }
+  ]
+}
+
+const inline = (
+  { data, mediaType }: { readonly data: string; readonly mediaType: string },
+  name: string
+): ContentBlock => {
+  if (mediaType.startsWith("image/")) return { type: "image", data, mimeType: mediaType }
+  if (mediaType.startsWith("audio/")) return { type: "audio", data, mimeType: mediaType }
+  return {
+    type: "resource",
+    resource: { blob: data, mimeType: mediaType, uri: `attachment:${encodeURIComponent(name)}` }
+  }
+}
+
+/** The content of a tool result. */
+export const resultContent = (content: Message.ToolResult["content"]): Array<ToolCallContent> =>
+  content.flatMap(blockContent).map((block) => ({ type: "content", content: block }))
+
+type Chunk = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk"
+
+/** A piece of a message. */
+export const chunk = (sessionUpdate: Chunk, messageId: string, content: ContentBlock): SessionUpdate => ({
+  sessionUpdate,
+  messageId,
+  content
+})
+
+/** Joins the pieces of text that stand beside one another in a message. */
+export const joined = (updates: ReadonlyArray<SessionUpdate>): ReadonlyArray<SessionUpdate> => {
+  const all: Array<SessionUpdate> = []
+  for (const update of updates) {
+    const whole = together(all.at(-1), update)
+    if (whole === undefined) all.push(update)
+    else all[all.length - 1] = whole
+  }
+  return all
+}
+
+const together = (before: SessionUpdate | undefined, update: SessionUpdate): SessionUpdate | undefined => {
+  if (before === undefined || !isText(before) || !isText(update)) return undefined
+  if (before.sessionUpdate !== update.sessionUpdate || before.messageId !== update.messageId) return undefined
+  const text = before.content.text + update.content.text
+  return { ...update, content: { type: "text", text } }
+}
+
+type TextChunk = Extract<SessionUpdate, { readonly sessionUpdate: Chunk }> & {
+  readonly content: Extract<ContentBlock, { readonly type: "text" }>
+}
+
+const isText = (update: SessionUpdate): update is TextChunk =>
+  (update.sessionUpdate === "agent_message_chunk" || update.sessionUpdate === "agent_thought_chunk") &&
+  Predicate.hasProperty(update.content, "type") &&
+  update.content.type === "text"

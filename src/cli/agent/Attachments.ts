@@ -5,7 +5,7 @@ import * as Path from "effect/Path"
 import * as ImageFile from "../../media/ImageFile.ts"
 import type * as Message from "../../Message.ts"
 import * as Folders from "../../skills/Folders.ts"
-import * as FileKind from "../../tools/FileKind.ts"
+import * as Files from "../../tools/Files.ts"
 import { UsageError } from "../ExitCode.ts"
 
 type Block = Message.User["content"][number]
@@ -99,7 +99,7 @@ const blockOf = Effect.fnUntraced(function* (
     const fileName = (yield* Path.Path).basename(place)
     return { type: "file", source: inline("application/pdf"), name: fileName }
   }
-  const kind = FileKind.of(bytes)
+  const kind = Files.kindOf(bytes)
   if (kind._tag === "Image") {
     const source = inline(kind.mediaType)
     const image = ImageFile.read(source.data)

@@ -8,12 +8,14 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Folder from "./Folder.ts"
-import * as IgnoreRules from "./IgnoreRules.ts"
 import { visible } from "../Output.ts"
 import * as Paced from "../Paced.ts"
 import { type PathFailure, fromPlatform } from "../PathFailure.ts"
 import * as Root from "../Root.ts"
+import * as Files from "../Files.ts"
+import * as PathPattern from "./PathPattern.ts"
 
 /**
  * The folders that `grep` and `find` may search, and for how long.
@@ -122,7 +124,7 @@ export const walk = Effect.fnUntraced(function* <E, R>(
   visit: (entry: Entry) => Effect.Effect<Step, E, R>
 ): Effect.fn.Return<Walked, E | PathFailure, R | Services> {
   const found = yield* entries(top)
-  const rules = options.includeIgnored ? IgnoreRules.none : yield* rulesIn(top, found)
+  const rules = options.includeIgnored ? noRules : yield* rulesIn(top, found)
   const { budget } = options
   const course: Course<E, R> = { budget, visit, leftOut: [], missed: new Map() }
   const ended = yield* each(top, found, rules, "", course)
@@ -147,19 +149,19 @@ export const entries = Effect.fnUntraced(function* (
 export const rulesIn = Effect.fnUntraced(function* (
   top: Folder.Folder,
   found: ReadonlyArray<FileSystem.DirectoryEntry>
-): Effect.fn.Return<IgnoreRules.IgnoreRules, PathFailure, Services> {
+): Effect.fn.Return<IgnoreRules, PathFailure, Services> {
   const paths = yield* Path.Path
   const root = top.roots.find((folder) => Root.contains(paths, folder, top.path)) ?? top.path
   const names = paths
     .relative(root, top.path)
     .split(paths.sep)
     .filter((name) => name !== "")
-  if (names.length === 0) return yield* IgnoreRules.of(top, found)
+  if (names.length === 0) return yield* rulesOfTop(top, found)
   const descend = Effect.gen(function* () {
     let folder = yield* Folder.open(top.options, top.roots, root, root)
-    let rules = yield* IgnoreRules.of(folder, yield* entries(folder))
+    let rules = yield* rulesOfTop(folder, yield* entries(folder))
     for (const name of names) {
-      if (yield* Paced.run(rules.leavesOut(name, true))) return IgnoreRules.none
+      if (yield* Paced.run(rules.leavesOut(name, true))) return noRules
       folder = yield* Folder.enter(folder, name, name)
       rules = yield* rules.inside(folder, name, yield* entries(folder))
     }
@@ -182,7 +184,7 @@ export const below = (folder: string, path: string): string =>
 
 /** For each entry of a folder whether to leave it out, in order, as far as the budget permits. */
 export const verdictsOf = (
-  rules: IgnoreRules.IgnoreRules,
+  rules: IgnoreRules,
   found: ReadonlyArray<FileSystem.DirectoryEntry>,
   budget: Paced.Budget
 ): Effect.Effect<ReadonlyArray<boolean>> => {
@@ -199,7 +201,7 @@ export const verdictsOf = (
 const each = <E, R>(
   folder: Folder.Folder,
   found: ReadonlyArray<FileSystem.DirectoryEntry>,
-  rules: IgnoreRules.IgnoreRules,
+  rules: IgnoreRules,
   prefix: string,
   course: Course<E, R>
 ): Effect.Effect<Step, E, R | Services> =>
@@ -236,3 +238,193 @@ const openInside = Effect.fnUntraced(function* (parent: Folder.Folder, name: str
   const folder = yield* Folder.enter(parent, name, path)
   return { folder, found: yield* entries(folder) }
 })
+
+// ───────────────────────── Entries that are left out
+//
+// Those that git ignores (`.gitignore` of the folder and of the folders above it, up to the root; `.git/info/exclude`), `node_modules` unless
+// a rule includes it, and `.git`. Ignore files outside the root are not read, nor the global ones of the user (`core.excludesFile`).
+
+/** The ignore rules that apply in one folder. */
+export interface IgnoreRules {
+  /** Whether to leave out an entry of the folder. */
+  readonly leavesOut: (name: string, isFolder: boolean) => Paced.Work<boolean>
+  /** The rules that apply in an open subfolder with these entries. */
+  readonly inside: (folder: Folder.Folder, name: string, entries: Entries) => Reads<IgnoreRules>
+}
+
+type Entries = ReadonlyArray<FileSystem.DirectoryEntry>
+type Reads<A> = Effect.Effect<A, never, FileSystem.FileSystem | Path.Path>
+
+interface Rule {
+  readonly parts: ReadonlyArray<PathPattern.Part>
+  /** The states in this folder, `undefined` for a rule on names at any depth. */
+  readonly states: PathPattern.States | undefined
+  readonly forFolders: boolean
+  readonly isException: boolean
+}
+
+/** Leaves out `.git` only. */
+export const noRules: IgnoreRules = {
+  // oxlint-disable-next-line require-yield
+  *leavesOut(name) {
+    return name === ".git"
+  },
+  inside: () => Effect.succeed(noRules)
+}
+
+/** Rules of every project, which each `.gitignore` comes before. */
+const usual: ReadonlyArray<ReadonlyArray<Rule>> = [
+  [
+    {
+      parts: [[{ prefix: "node_modules", middle: [], suffix: "" }]],
+      states: undefined,
+      forFolders: true,
+      isException: false
+    }
+  ]
+]
+
+/** The rules of the outermost folder. */
+export const rulesOfTop = (folder: Folder.Folder, entries: Entries): Reads<IgnoreRules> =>
+  rulesFrom(folder, entries, usual)
+
+/** `outer`: the rules of each file, outermost first. */
+const rulesFrom = Effect.fnUntraced(function* (
+  folder: Folder.Folder,
+  entries: Entries,
+  outer: ReadonlyArray<ReadonlyArray<Rule>>
+): Effect.fn.Return<IgnoreRules, never, FileSystem.FileSystem | Path.Path> {
+  const git = entries.find(({ name }) => name === ".git")
+  // A nested repository has its own rules only.
+  const inherited = git === undefined ? outer : usual
+  const excluded = git?.type === "Directory" ? yield* excludedBy(folder) : []
+  const own = entries.some(({ name, type }) => name === ".gitignore" && type === "File")
+    ? yield* rulesOfFile(Folder.openFile(folder, ".gitignore", ".gitignore"))
+    : []
+  const levels = [...inherited, excluded, own].filter((rules) => rules.length > 0)
+  const meter = { units: 0 }
+  return {
+    leavesOut: (name, isFolder) => isLeftOut(levels, name, isFolder, meter),
+    inside: (inner, name, found) =>
+      Effect.flatMap(Paced.run(levelsBelow(levels, name)), (levels) => rulesFrom(inner, found, levels))
+  }
+})
+
+/** The last rule that matches counts. */
+function* isLeftOut(
+  levels: ReadonlyArray<ReadonlyArray<Rule>>,
+  name: string,
+  isFolder: boolean,
+  meter: PathPattern.Meter
+): Paced.Work<boolean> {
+  if (name === ".git") return true
+  for (let level = levels.length - 1; level >= 0; level--) {
+    const rules = levels[level] ?? []
+    for (let index = rules.length - 1; index >= 0; index--) {
+      const rule = rules[index]
+      if (rule !== undefined && matches(rule, name, isFolder, meter)) return !rule.isException
+      if (meter.units < PathPattern.stride) continue
+      meter.units = 0
+      yield
+    }
+  }
+  return false
+}
+
+const matches = (
+  { forFolders, parts, states }: Rule,
+  name: string,
+  isFolder: boolean,
+  meter: PathPattern.Meter
+): boolean => (isFolder || !forFolders) && PathPattern.endsWith(parts, states ?? anyDepth, name, meter)
+
+/** The states of a rule on names. */
+const anyDepth: PathPattern.States = [0]
+
+/** The rules in the folder `name`, without those that match nothing below it. */
+function* levelsBelow(
+  levels: ReadonlyArray<ReadonlyArray<Rule>>,
+  name: string
+): Paced.Work<ReadonlyArray<ReadonlyArray<Rule>>> {
+  const meter = { units: 0 }
+  const inner: Array<ReadonlyArray<Rule>> = []
+  for (const rules of levels) {
+    if (!rules.some(({ states }) => states !== undefined)) {
+      inner.push(rules)
+      continue
+    }
+    const left: Array<Rule> = []
+    for (const rule of rules) {
+      const states = rule.states && PathPattern.step(rule.parts, rule.states, name, meter)
+      if (states === undefined || states.length > 0) left.push({ ...rule, states })
+      if (meter.units < PathPattern.stride) continue
+      meter.units = 0
+      yield
+    }
+    inner.push(left)
+  }
+  return inner
+}
+
+const excludedBy = (folder: Folder.Folder): Reads<ReadonlyArray<Rule>> =>
+  rulesOfFile(
+    Folder.enter(folder, ".git", ".git").pipe(
+      Effect.flatMap((git) => Folder.enter(git, "info", ".git/info")),
+      Effect.flatMap((info) => Folder.openFile(info, "exclude", ".git/info/exclude"))
+    )
+  )
+
+/** Maximum bytes of an ignore file. A larger one is skipped. */
+const maxBytes = 256 * 1024
+/** Maximum characters of a rule, as many as a path may have. A longer rule is skipped. */
+const maxLength = 4_096
+
+/** The rules of a file, none if it cannot be read. */
+const rulesOfFile = Effect.fnUntraced(
+  function* (
+    open: Effect.Effect<Folder.OpenFile, PathFailure, FileSystem.FileSystem | Path.Path | Scope.Scope>
+  ) {
+    const bytes = yield* Files.readAll(yield* open, "rules", maxBytes)
+    const text = yield* Paced.run(Paced.decoded(bytes, new TextDecoder()))
+    return yield* Paced.run(parsed(text))
+  },
+  Effect.scoped,
+  Effect.orElseSucceed((): ReadonlyArray<Rule> => [])
+)
+
+function* parsed(text: string): Paced.Work<ReadonlyArray<Rule>> {
+  const rules: Array<Rule> = []
+  let read = 0
+  for (const line of Paced.lines(text)) {
+    read += line.length + 1
+    if (line.length <= maxLength) rules.push(...ruleOf(line))
+    if (read < maxLength) continue
+    read = 0
+    yield
+  }
+  return rules
+}
+
+/** The rule of a line, none for a comment, an empty line, and a rule that matches nothing. */
+const ruleOf = (line: string): ReadonlyArray<Rule> => {
+  const isException = line.startsWith("!")
+  const text = trimmed(line.slice(isException ? 1 : 0))
+  const forFolders = text.endsWith("/")
+  const body = forFolders ? text.slice(0, -1) : text
+  const parts = body === "" || line.startsWith("#") ? undefined : PathPattern.parse(body.replace(/^\//, ""))
+  if (parts === undefined) return []
+  // A rule with a slash that is not its last character matches one place.
+  if (!body.includes("/")) return [{ parts, states: undefined, forFolders, isException }]
+  // `a/**` ignores what is in the folder, not the folder.
+  const placed =
+    parts.at(-1) === "**" ? [...parts.slice(0, -1), PathPattern.anyName, ...parts.slice(-1)] : parts
+  return [{ parts: placed, states: PathPattern.start(placed), forFolders, isException }]
+}
+
+/** Without the spaces at the end, but for one that a backslash quotes. */
+const trimmed = (line: string): string => {
+  let end = line.length
+  while (line[end - 1] === " ") end--
+  const isQuoted = end < line.length && /(?<!\\)(?:\\\\)*\\$/.test(line.slice(0, end))
+  return line.slice(0, isQuoted ? end + 1 : end)
+}
