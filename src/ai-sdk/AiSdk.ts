@@ -24,9 +24,7 @@ import { Provider, type ModelRequest } from "../Provider.ts"
 import { ProviderError, type Reason, StreamTruncated } from "../ProviderError.ts"
 import * as VendorText from "../http/VendorText.ts"
 import * as CallOptions from "./internal/CallOptions.ts"
-import type { ProviderTool as VendorTool } from "./internal/CallOptions.ts"
 import * as AiSdkAnswer from "./internal/AiSdkAnswer.ts"
-import { Answer, type Part } from "./internal/AiSdkAnswer.ts"
 import * as PromptMessages from "./internal/PromptMessages.ts"
 
 /**
@@ -43,7 +41,7 @@ export type Model = LanguageModelV4 | LanguageModelV3
  * @category models
  * @since 0.2.0
  */
-export interface ProviderTool extends VendorTool {}
+export interface ProviderTool extends CallOptions.ProviderTool {}
 
 /**
  * The options of such a provider.
@@ -188,7 +186,7 @@ const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<ModelEve
       if (Result.isFailure(prompt)) return yield* prompt.failure
       const { headers, parts } = yield* open(speaker, model, request, prompt.success)
       const { options } = request
-      const answer = new Answer(
+      const answer = new AiSdkAnswer.Answer(
         { provider: speaker.id, model: model.modelId, options, headers: VendorText.shown(headers) },
         [...CallOptions.lost(options, model.specificationVersion), ...CallOptions.lostOfParts(request)]
       )
@@ -226,7 +224,7 @@ const modelOf = ({ model }: Speaker, id: string): Effect.Effect<AnyModel, Thrown
   typeof model === "function" ? Effect.try({ try: () => model(id), catch: thrown }) : Effect.succeed(model)
 
 /** The stream of a model, which its reader leaves for good. */
-type Parts = ReadableStreamDefaultReader<Part>
+type Parts = ReadableStreamDefaultReader<AiSdkAnswer.Part>
 
 interface Opened {
   readonly parts: Parts
@@ -258,7 +256,10 @@ const open = (
   })
 
 /** Converts parts to events, and ends with `Finish` even if the stream of the model does not end. */
-const pullOf = (answer: Answer, parts: Parts): Pull.Pull<Arr.NonEmptyReadonlyArray<ModelEvent>, Failed> => {
+const pullOf = (
+  answer: AiSdkAnswer.Answer,
+  parts: Parts
+): Pull.Pull<Arr.NonEmptyReadonlyArray<ModelEvent>, Failed> => {
   const read = Effect.tryPromise({ try: () => parts.read(), catch: thrown })
   const next: Pull.Pull<Arr.NonEmptyReadonlyArray<ModelEvent>, Failed> = Effect.suspend(() => {
     const { outcome } = answer

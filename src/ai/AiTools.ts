@@ -12,7 +12,6 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
-import type { ParamsReader } from "../internal/params.ts"
 import * as ToolParams from "../internal/params.ts"
 import * as AiParts from "./internal/AiParts.ts"
 
@@ -203,7 +202,7 @@ const toTool = <Tools extends AnyTools>(
 const readerOf = <T extends AiTool.Any>(
   tool: T,
   services: Context.Context<SchemaServices<T>>
-): ParamsReader<any> => {
+): ToolParams.ParamsReader<any> => {
   const parameters = () => toJson(AiTool.getJsonSchema(tool))
   if (AiTool.isDynamic(tool) && tool.jsonSchema !== undefined) return ToolParams.fromJsonSchema(parameters())
   const decode = Schema.decodeUnknownEffect<T["parametersSchema"]>(tool.parametersSchema, { errors: "all" })

@@ -13,7 +13,6 @@ import * as NearestName from "../internal/nearestName.ts"
 import * as LocalRules from "../providers/LocalRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as ExitCode from "./ExitCode.ts"
-import { UsageError } from "./ExitCode.ts"
 import { modelName } from "./agent/ModelChoice.ts"
 import { companies } from "./agent/Vendors.ts"
 import type { Request as ConfigRequest } from "./commands/ConfigList.ts"
@@ -355,7 +354,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
   args: ReadonlyArray<string>,
   version: string,
   commands: Commands<E, R>
-): Effect.fn.Return<Parsed, CliError.CliError | UsageError | E, Command.Environment | R> {
+): Effect.fn.Return<Parsed, CliError.CliError | ExitCode.UsageError | E, Command.Environment | R> {
   const parsed = yield* Ref.make<Parsed>({ code: ExitCode.answered })
   const finish = (run: Effect.Effect<number, E, R>) =>
     Effect.flatMap(run, (code) => Ref.set(parsed, { code }))
@@ -385,7 +384,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
   )
   const done = yield* Ref.get(parsed)
   const misspelt = "line" in done ? misspelling(done.line.prompt, args, names) : undefined
-  return misspelt === undefined ? done : yield* new UsageError({ detail: misspelt })
+  return misspelt === undefined ? done : yield* new ExitCode.UsageError({ detail: misspelt })
 })
 
 // ───────────────────────── Words

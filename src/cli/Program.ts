@@ -14,9 +14,7 @@ import * as References from "effect/References"
 import { stripVTControlCharacters } from "node:util"
 import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
-import type { ServingLine } from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
-import type { Failed, UsageError } from "./ExitCode.ts"
 import * as SettingTable from "./settings/SettingTable.ts"
 import * as Inert from "./terminal/Inert.ts"
 import * as StandardInput from "./terminal/StandardInput.ts"
@@ -72,7 +70,7 @@ const loaded = <M, A, E, R>(load: () => Promise<M>, use: (module: M) => Effect.E
 /** The commands beside a prompt, each loaded when it is called. */
 const commandsOf = (
   version: string
-): CommandLine.Commands<ConfigError | Failed | SessionError | UsageError, Services> => {
+): CommandLine.Commands<ConfigError | ExitCode.Failed | SessionError | ExitCode.UsageError, Services> => {
   const { env } = process
   return {
     acp: (flags) =>
@@ -113,13 +111,13 @@ const commandsOf = (
   }
 }
 
-const serve = (line: ServingLine) =>
+const serve = (line: CommandLine.ServingLine) =>
   loaded(
     () => import("./commands/Serving.ts"),
     ({ serve }) => serve(line, process.env)
   )
 
-const worker = (line: ServingLine) =>
+const worker = (line: CommandLine.ServingLine) =>
   loaded(
     () => import("./commands/Serving.ts"),
     ({ worker }) => worker(line, process.env)

@@ -14,7 +14,6 @@ import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as OneRing from "./internal/OneRing.ts"
-import type { Response } from "./internal/OneRing.ts"
 
 export type { OutputContent, Response, Status, TokenUsage } from "./internal/OneRing.ts"
 export type {
@@ -82,7 +81,7 @@ interface Iteration {
 
 /** `duration` is in milliseconds. `response` is the last answer, if there is one. */
 interface Answered {
-  readonly response?: Response
+  readonly response?: OneRing.Response
   readonly duration: number
 }
 
@@ -436,5 +435,5 @@ const callOf = (
 const errorOf = (error: OfTag<"RunError" | "ModelCallError">["error"]): Error =>
   error instanceof Error ? error : new Error(error.message)
 
-const responseOf = ({ lastAnswer }: State): { readonly response?: Response } =>
+const responseOf = ({ lastAnswer }: State): { readonly response?: OneRing.Response } =>
   lastAnswer === undefined ? {} : { response: OneRing.responseOf(lastAnswer) }

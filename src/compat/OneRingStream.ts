@@ -15,7 +15,6 @@ import * as Stream from "effect/Stream"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as Iteration from "./internal/Iteration.ts"
-import type { Status, TokenUsage } from "./internal/OneRing.ts"
 import * as OneRing from "./internal/OneRing.ts"
 
 export type { Status, TokenUsage } from "./internal/OneRing.ts"
@@ -97,8 +96,8 @@ type Body =
     }
   | {
       readonly type: "response.complete"
-      readonly status: Status
-      readonly usage: TokenUsage
+      readonly status: OneRing.Status
+      readonly usage: OneRing.TokenUsage
       readonly iterations: number
       readonly duration_ms: number
     }

@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { type Dispatcher, UndiciOptions } from "@effect/platform-node/NodeHttpClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -34,7 +33,7 @@ import * as NodeProxy from "./NodeProxy.ts"
 // No Node stream and no abort controller stand on this path, and the reader continues once for each read of the socket. A turn
 // with a tool call takes a tenth less CPU with it, two fibers less, and no wait for the scheduler.
 
-type Undici = Context.Service.Shape<typeof Dispatcher>
+type Undici = Context.Service.Shape<typeof NodeHttpClient.Dispatcher>
 type Options = Parameters<Undici["dispatch"]>[0]
 type Handler = Parameters<Undici["dispatch"]>[1]
 type Controller = Parameters<NonNullable<Handler["onRequestStart"]>>[0]
@@ -66,7 +65,7 @@ const scopeOf = (request: HttpClientRequest, context: Context.Context<never>): S
     own?.request === request &&
     request.body._tag === "Uint8Array" &&
     request.headers["upgrade"] === undefined &&
-    Context.getOrUndefined(context, UndiciOptions) === undefined &&
+    Context.getOrUndefined(context, NodeHttpClient.UndiciOptions) === undefined &&
     Context.get(context, HttpClient.TracerDisabledWhen)(request)
   return isPlain ? own.scope : undefined
 }

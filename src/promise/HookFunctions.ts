@@ -9,7 +9,6 @@ import * as Schema from "effect/Schema"
 import * as Hook from "../Hook.ts"
 import * as NearestName from "../internal/nearestName.ts"
 import * as Tool from "../Tool.ts"
-import { PromiseRejected } from "../Tool.ts"
 import * as Message from "../Message.ts"
 import * as FailureText from "../internal/failureText.ts"
 
@@ -182,13 +181,13 @@ const making: Making = {
 
 const effectful =
   <I, O>(run: (input: I, context: HookContext) => O | PromiseLike<O>) =>
-  (input: I): Effect.Effect<O, PromiseRejected> =>
+  (input: I): Effect.Effect<O, Tool.PromiseRejected> =>
     awaited((signal) => run(input, { signal }))
 
 /** A hook whose returns are converted. */
 const converted =
   <I, O, A>(run: (input: I, context: HookContext) => O | PromiseLike<O>, convert: (returned: O) => A) =>
-  (input: I): Effect.Effect<A, PromiseRejected> =>
+  (input: I): Effect.Effect<A, Tool.PromiseRejected> =>
     awaited(async (signal) => convert(await run(input, { signal })))
 
 /** Makes the hook of a function. It has the name of the function, if that differs from the name of the point. */
@@ -408,8 +407,8 @@ export const ofCompaction = (
 /** Calls a function and waits for its promise. Interruption aborts the signal of the function. */
 export const awaited = <A>(
   run: (signal: AbortSignal) => A | PromiseLike<A>
-): Effect.Effect<A, PromiseRejected> =>
+): Effect.Effect<A, Tool.PromiseRejected> =>
   Effect.tryPromise({
     try: async (signal) => run(signal),
-    catch: (thrown) => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
+    catch: (thrown) => new Tool.PromiseRejected({ detail: FailureText.of(thrown), thrown })
   })

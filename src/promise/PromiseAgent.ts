@@ -20,7 +20,6 @@ import type * as Tool from "../Tool.ts"
 import type { PromiseRejected } from "../Tool.ts"
 import type * as ToolRegistry from "../ToolRegistry.ts"
 import * as HookFunctions from "./HookFunctions.ts"
-import type { HookName, NamedHook } from "./HookFunctions.ts"
 import * as OneRingEmitter from "../compat/OneRingEmitter.ts"
 import * as NearestName from "../internal/nearestName.ts"
 
@@ -149,7 +148,7 @@ export interface PromiseHooks {
   readonly list: () => Promise<ReadonlyArray<ListedHook>>
   /** Adds a hook, which runs call from its next point on. Resolves with its id. */
   readonly register: {
-    <N extends HookName>(name: N, run: NamedHook<N>): Promise<string>
+    <N extends HookFunctions.HookName>(name: N, run: HookFunctions.NamedHook<N>): Promise<string>
     (hook: Hook.Runnable): Promise<string>
   }
   /** Removes a hook. Resolves with `false` if the agent has none with that id. */

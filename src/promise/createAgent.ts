@@ -14,7 +14,6 @@ import type { Scope } from "effect/Scope"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Agent from "../Agent.ts"
-import type { AgentState, StartedRun } from "../Agent.ts"
 import { textOnly, type AgentEvent } from "../AgentEvent.ts"
 import type * as Approval from "../Approval.ts"
 import type * as Hook from "../Hook.ts"
@@ -326,7 +325,7 @@ const listPrices: Layer.Layer<never> = Layer.succeed(Prices.Prices, service)
 const make = (
   caller: Caller,
   listeners: PromiseAgent.Listeners,
-  initial: AgentState
+  initial: Agent.AgentState
 ): PromiseAgent.PromiseAgent => {
   const close = () => caller.close()
   return {
@@ -372,7 +371,7 @@ const runs = (
 
 const started = <O>(
   caller: Caller,
-  { cancel, events, result, runId }: StartedRun<O>
+  { cancel, events, result, runId }: Agent.StartedRun<O>
 ): StartedPromiseRun<O> => ({
   runId,
   events: caller.follow(events),
@@ -440,7 +439,7 @@ const watching = (
 const state = (
   caller: Caller,
   listeners: PromiseAgent.Listeners,
-  initial: AgentState
+  initial: Agent.AgentState
 ): PromiseAgent.PromiseAgent["state"] => ({
   get current() {
     return listeners.agent?.state.getUnsafe() ?? initial

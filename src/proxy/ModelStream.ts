@@ -17,7 +17,6 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { ModelMessage, VendorMembers } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as Provider from "../Provider.ts"
-import type { ModelRequest } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import { ModelOptions } from "../RunOptions.ts"
 import * as EventFrame from "./internal/EventFrame.ts"
@@ -92,7 +91,7 @@ export interface Options {
 export const decode = (
   body: unknown,
   options: Pick<Options, "models">
-): Effect.Effect<ModelRequest, ProxyHandling.InvalidBody | ProxyHandling.ModelForbidden> =>
+): Effect.Effect<Provider.ModelRequest, ProxyHandling.InvalidBody | ProxyHandling.ModelForbidden> =>
   Effect.flatMap(ProxyHandling.decoded(decodeBody(body)), ({ request }) =>
     Effect.fromResult(ProxyHandling.admit(request, options.models))
   )

@@ -23,12 +23,10 @@ import type * as Message from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import * as Reasons from "../ProviderError.ts"
-import { InvalidRequest, ProviderError } from "../ProviderError.ts"
 import * as VendorFailure from "../http/VendorFailure.ts"
 import * as Json from "../internal/json.ts"
 import type * as ProxyProvider from "./ProxyProvider.ts"
 import * as ProxyConnection from "./internal/ProxyConnection.ts"
-import type { Decoder } from "./internal/ProxyConnection.ts"
 import type { Frame } from "./internal/EventFrame.ts"
 import * as PiBody from "./internal/PiBody.ts"
 
@@ -130,7 +128,7 @@ interface Opened extends Options {
   readonly id: string
 }
 
-const asking = (opened: Opened, request: ModelRequest): Stream.Stream<ModelEvent, ProviderError> => {
+const asking = (opened: Opened, request: ModelRequest): Stream.Stream<ModelEvent, Reasons.ProviderError> => {
   const {
     client,
     headers = {},
@@ -143,8 +141,8 @@ const asking = (opened: Opened, request: ModelRequest): Stream.Stream<ModelEvent
   const model = opened.model?.(request.model) ?? describe(provider, request.model)
   const body = Result.try(() => JSON.stringify(bodyOf(request, model)))
   if (Result.isFailure(body)) {
-    const reason = new InvalidRequest({ detail: "The request cannot be written as JSON" })
-    return Stream.fail(new ProviderError({ provider, reason }))
+    const reason = new Reasons.InvalidRequest({ detail: "The request cannot be written as JSON" })
+    return Stream.fail(new Reasons.ProviderError({ provider, reason }))
   }
   const attempt = (): ProxyConnection.Attempt => {
     const decoder = new PiReader(provider, request.model)
@@ -205,7 +203,7 @@ const decode = Schema.decodeUnknownResult(PiEvent)
 type Events = ReadonlyArray<ModelEvent>
 
 /** Reads one answer. */
-class PiReader implements Decoder {
+class PiReader implements ProxyConnection.Decoder {
   hasBegun = false
   private isDone = false
   private readonly start: Extract<ModelEvent, { readonly _tag: "Start" }>

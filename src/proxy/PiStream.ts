@@ -31,7 +31,6 @@ import type * as Usage from "../Usage.ts"
 import * as VendorText from "../http/VendorText.ts"
 import type { Options } from "./ModelStream.ts"
 import * as ProxyHandling from "./internal/ProxyHandling.ts"
-import type { Writer } from "./internal/ProxyHandling.ts"
 import * as PiBody from "./internal/PiBody.ts"
 
 export type { Options } from "./ModelStream.ts"
@@ -178,7 +177,7 @@ interface Block {
 
 const frame = (event: object): string => `data: ${JSON.stringify(event)}\n\n`
 
-class PiWriter implements Writer {
+class PiWriter implements ProxyHandling.Writer {
   private hasStarted = false
   private isOver = false
   private readonly blocks = new Map<number, Block>()

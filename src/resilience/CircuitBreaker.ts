@@ -16,8 +16,7 @@ import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as OrElse from "./internal/OrElse.ts"
-import type { ModelRequest } from "../Provider.ts"
-import { Provider } from "../Provider.ts"
+import { type ModelRequest, Provider } from "../Provider.ts"
 import { CircuitOpen, ProviderError } from "../ProviderError.ts"
 
 /**

@@ -11,7 +11,6 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as Provider from "../Provider.ts"
-import type { ModelRequest } from "../Provider.ts"
 import { ProviderError, RateLimited } from "../ProviderError.ts"
 import * as Limits from "../internal/limits.ts"
 
@@ -35,7 +34,7 @@ export interface Options {
   /**
    * Returns the key of a request. Each key has bounds of its own. Default: one key for all requests.
    */
-  readonly key?: (request: ModelRequest) => string
+  readonly key?: (request: Provider.ModelRequest) => string
   /**
    * The longest wait of a call, a duration, before it fails with the reason `RateLimited`. With 0 no call waits. Default 5 minutes.
    */

@@ -14,7 +14,6 @@ import * as Protection from "./Protection.ts"
 import * as Root from "./Root.ts"
 import * as Folder from "./internal/Folder.ts"
 import * as Likeness from "./internal/Likeness.ts"
-import { nearest } from "./internal/Likeness.ts"
 
 type Services = FileSystem.FileSystem | Path.Path
 
@@ -184,7 +183,7 @@ const alike = Effect.fnUntraced(function* (
 
 const notFound = Effect.fnUntraced(function* (place: Root.Place, names: ReadonlyArray<string>, path: string) {
   const paths = yield* Path.Path
-  const near = yield* Paced.run(nearest(place.missing[0] ?? "", names, (name) => name, 3))
+  const near = yield* Paced.run(Likeness.nearest(place.missing[0] ?? "", names, (name) => name, 3))
   const above = place.shown.slice(0, place.shown.length - paths.join(...place.missing).length)
   const hint =
     near.length === 0 ? "" : `. Near to it: ${near.map((name) => visible(above + name)).join(", ")}`

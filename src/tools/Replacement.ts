@@ -12,7 +12,6 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Likeness from "./internal/Likeness.ts"
-import { nearest } from "./internal/Likeness.ts"
 import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { TaggedError } from "../internal/errors.ts"
@@ -260,7 +259,7 @@ function* candidates(text: string, wanted: string): Paced.Work<string> {
   }
   const first = (yield* firstLine(block)).trim()
   const numbered = (yield* linesOf(text, 20_000)).map((line, index) => ({ line, number: index + 1 }))
-  const near = yield* nearest(first, numbered, ({ line }) => line.trim(), 3)
+  const near = yield* Likeness.nearest(first, numbered, ({ line }) => line.trim(), 3)
   return near.length === 0
     ? "No line of the file is like it; read the file again"
     : [

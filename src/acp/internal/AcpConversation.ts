@@ -20,7 +20,6 @@ import * as Schema from "effect/Schema"
 import type { Service as Runs } from "../../runs/Runs.ts"
 import * as UpdateStep from "./UpdateStep.ts"
 import * as UpdateState from "./UpdateState.ts"
-import { initial, type State, type View } from "./UpdateState.ts"
 import type { OfTag } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Following from "../../runs/Following.ts"
@@ -46,7 +45,9 @@ export interface Peer {
   /** The capabilities, which the client says first. */
   readonly capabilities: ClientCapabilities
   readonly scopeOf: ToolScope
-  readonly view: ((toolName: string, params: unknown, cwd: string | undefined) => View) | undefined
+  readonly view:
+    | ((toolName: string, params: unknown, cwd: string | undefined) => UpdateState.View)
+    | undefined
 }
 
 /** A prompt without its answer. */
@@ -60,7 +61,7 @@ export class Turn {
 export class Conversation {
   readonly sessionId: string
   readonly turns = new Set<Turn>()
-  state: State
+  state: UpdateState.State
   private readonly peer: Peer
   private readonly rules = new Map<string, Deferred.Deferred<void>>()
 
@@ -68,7 +69,7 @@ export class Conversation {
     const { capabilities, view } = peer
     this.sessionId = sessionId
     this.peer = peer
-    this.state = initial({
+    this.state = UpdateState.initial({
       cwd,
       notices: isGiven(capabilities.session?.notices),
       compaction: isGiven(capabilities.session?.compaction),

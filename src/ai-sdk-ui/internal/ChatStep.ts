@@ -15,7 +15,6 @@ import {
   type Metadata
 } from "./ChatState.ts"
 import * as UiMessages from "./UiMessages.ts"
-import { userPart } from "./UiMessages.ts"
 
 export const step = (before: State, event: AgentEvent): Step => {
   if (event._tag === "PartialValue") return [before, []]
@@ -176,7 +175,10 @@ const ended = (state: State, message: Message.Message): Step => {
   }
   const isWritten = message.role === "user" && message.backgroundEnds === undefined
   if (!isWritten || state.prompts.has(message.id)) return [state, [whole]]
-  return [state, [whole, { type: "steering-message", id: message.id, parts: message.content.map(userPart) }]]
+  return [
+    state,
+    [whole, { type: "steering-message", id: message.id, parts: message.content.map(UiMessages.userPart) }]
+  ]
 }
 
 /** The rest of an answer. An answer that contradicts its deltas takes their place. */

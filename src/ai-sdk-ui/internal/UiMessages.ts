@@ -2,7 +2,6 @@
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Message from "../../Message.ts"
-import type { ToolOutcome } from "../../Message.ts"
 import * as ModelEvent from "../../ModelEvent.ts"
 import * as Streamed from "../../ui/Streamed.ts"
 import {
@@ -372,7 +371,7 @@ export const ended = (state: State, event: OfTag<"ToolExecutionEnd">): Step => {
 }
 
 /** Whether a call did not run for want of a yes. */
-const isRefused = (outcome: ToolOutcome): boolean =>
+const isRefused = (outcome: Message.ToolOutcome): boolean =>
   outcome === "rejected" || outcome === "blocked" || outcome === "expired"
 
 /** A denied part has an approval: that of a call that no person decided about is automatic. */

@@ -8,11 +8,10 @@ import * as Predicate from "effect/Predicate"
 import * as HttpConnection from "../../http/HttpConnection.ts"
 import * as VendorFailure from "../../http/VendorFailure.ts"
 import * as VendorText from "../../http/VendorText.ts"
-import type { Reason } from "../../ProviderError.ts"
 import * as Reasons from "../../ProviderError.ts"
 
 /** Converts an `AiError`, without keys that a server or a proxy repeats. `now` is milliseconds since the epoch. */
-export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reason => {
+export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reasons.Reason => {
   const facts = factsOf(reason)
   switch (reason._tag) {
     case "QuotaExhaustedError":
@@ -40,7 +39,7 @@ export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reason =
 }
 
 /** Converts the failure in a part of a stream, which may be any value. */
-export const fromUnknown = (error: unknown): Reason => {
+export const fromUnknown = (error: unknown): Reasons.Reason => {
   if (AiError.isAiError(error)) return fromAiError(error)
   const event = eventOf(error)
   const reason = event === undefined ? undefined : VendorFailure.ofErrorEvent(VendorText.cutOut(event))
@@ -69,7 +68,7 @@ const textOf = (error: unknown): string => {
   return typeof error === "string" ? error : Inspectable.toStringUnknown(error, 0)
 }
 
-type Facts = Pick<Reason, "detail" | "status" | "requestId" | "body">
+type Facts = Pick<Reasons.Reason, "detail" | "status" | "requestId" | "body">
 type Failure = AiError.AiErrorReason
 
 const factsOf = (reason: Failure): Facts => {
@@ -94,7 +93,7 @@ const detailOf = (reason: Failure): string => {
 const httpOf = (reason: Failure) => ("http" in reason ? reason.http : undefined)
 
 /** `effect/ai` has one class for most statuses, and none for a conversation that is too long. */
-const ofStatus = (reason: Failure, facts: Facts, now: number | undefined): Reason => {
+const ofStatus = (reason: Failure, facts: Facts, now: number | undefined): Reasons.Reason => {
   const status = facts.status ?? statuses.get(reason._tag)
   if (status === undefined) {
     return reason._tag === "UnknownError"

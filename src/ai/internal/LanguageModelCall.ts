@@ -12,7 +12,6 @@ import type * as Response from "effect/ai/Response"
 import * as AiTool from "effect/ai/Tool"
 import * as Base64 from "effect/encoding/Base64"
 import * as Message from "../../Message.ts"
-import type { Assistant, Media, Source, StopReason } from "../../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import * as AiParts from "./AiParts.ts"
@@ -318,7 +317,10 @@ export const ofReply = ({
   return [...(start === undefined ? [] : [metadataOf(start)]), ...content.flatMap(blockOf), finishOf(finish)]
 }
 
-const blockOf = (block: Assistant["content"][number], index: number): ReadonlyArray<Response.PartEncoded> => {
+const blockOf = (
+  block: Message.Assistant["content"][number],
+  index: number
+): ReadonlyArray<Response.PartEncoded> => {
   switch (block.type) {
     case "text":
       return [{ type: "text", text: block.text, ...AiParts.fromOpaque(block) }]
@@ -339,7 +341,7 @@ const blockOf = (block: Assistant["content"][number], index: number): ReadonlyAr
 type SourcePart = Response.UrlSourcePartEncoded | Response.DocumentSourcePartEncoded
 
 /** Converts a source. One without a URL becomes a document, since parts have a URL or a media type. */
-const sourceOf = (source: Source, index: number): ReadonlyArray<SourcePart> => {
+const sourceOf = (source: Message.Source, index: number): ReadonlyArray<SourcePart> => {
   const { citedText, fileName, id = String(index), mediaType = "text/plain", url } = source
   const title = source.title ?? fileName ?? url ?? ""
   const own = {
@@ -354,7 +356,10 @@ const sourceOf = (source: Source, index: number): ReadonlyArray<SourcePart> => {
 }
 
 /** Converts media. Parts of a file have its bytes, so that one at an address becomes a source. */
-const fileOf = (media: Media, index: number): ReadonlyArray<Response.FilePartEncoded | SourcePart> => {
+const fileOf = (
+  media: Message.Media,
+  index: number
+): ReadonlyArray<Response.FilePartEncoded | SourcePart> => {
   const { source } = media
   if ("url" in source) {
     const { mediaType, url } = source
@@ -391,7 +396,7 @@ const finishOf = ({ stopReason, usage }: Event<"Finish">): Response.FinishPartEn
   usage: usageOf(usage)
 })
 
-const reasons: Readonly<Record<StopReason, Response.FinishReason>> = {
+const reasons: Readonly<Record<Message.StopReason, Response.FinishReason>> = {
   stop: "stop",
   length: "length",
   toolUse: "tool-calls",

@@ -20,7 +20,6 @@ import * as Requests from "../terminal/Requests.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Output from "../terminal/Output.ts"
 import * as StandardInput from "../terminal/StandardInput.ts"
-import { Keyboard } from "../terminal/StandardInput.ts"
 import * as Outcome from "./Outcome.ts"
 import * as Screen from "../terminal/Screen.ts"
 import * as Network from "./Network.ts"
@@ -144,7 +143,7 @@ const outputOf = Effect.fnUntraced(function* ({ outputSchema }: Settings.Setting
 const run = Effect.fnUntraced(function* <E, R>(plan: Plan, open: Effect.Effect<Playing.Place, E, R>) {
   const played = yield* play(plan, open)
   yield* childrenGone
-  const { leave } = yield* Keyboard
+  const { leave } = yield* StandardInput.Keyboard
   if (yield* leave) yield* Screen.complain("What you typed during the run was dropped.")
   const code = yield* conclude(plan, played)
   if (plan.settings.outputFormat !== "json") return code

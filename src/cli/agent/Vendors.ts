@@ -10,8 +10,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type { Provider } from "../../Provider.ts"
 import type { ProviderError } from "../../ProviderError.ts"
-import type { Preset } from "../../providers/presets.ts"
-import { presets, responses } from "../../providers/presets.ts"
+import { type Preset, presets, responses } from "../../providers/presets.ts"
 import type * as Retry from "../../resilience/Retry.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -16,7 +16,6 @@ import { SessionStore } from "../../sessions/SessionStore.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as ExitCode from "../ExitCode.ts"
-import { UsageError } from "../ExitCode.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import { say } from "../terminal/Screen.ts"
@@ -59,7 +58,7 @@ const preparing = Effect.fnUntraced(function* (sessions: Map<string, AcpAgent.Gi
       const { cwd, sessionId } = given
       const found = yield* Effect.option(files.stat(cwd))
       if (!path.isAbsolute(cwd) || !Option.exists(found, ({ type }) => type === "Directory"))
-        return yield* new UsageError({ detail: `There is no folder ${cwd}.` })
+        return yield* new ExitCode.UsageError({ detail: `There is no folder ${cwd}.` })
       sessions.set(sessionId, given)
     })
 })

@@ -8,7 +8,6 @@ import * as Payload from "../../api/Payload.ts"
 import * as AgentClient from "../../client/AgentClient.ts"
 import * as Message from "../../Message.ts"
 import * as ExitCode from "../ExitCode.ts"
-import { UsageError } from "../ExitCode.ts"
 import * as Network from "../agent/Network.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Outcome from "../agent/Outcome.ts"
@@ -38,8 +37,10 @@ export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment
       Effect.flatMap(named(client, line), (named) => done(client, named))
     ),
     Effect.catchTags({
-      RunNotFound: () => new UsageError({ detail: `There is no run ${"run" in line ? line.run : ""}.` }),
-      SessionNotFound: ({ sessionId }) => new UsageError({ detail: `There is no session ${sessionId}.` })
+      RunNotFound: () =>
+        new ExitCode.UsageError({ detail: `There is no run ${"run" in line ? line.run : ""}.` }),
+      SessionNotFound: ({ sessionId }) =>
+        new ExitCode.UsageError({ detail: `There is no session ${sessionId}.` })
     }),
     Effect.mapError(Playing.failureOf)
   )

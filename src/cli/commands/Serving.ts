@@ -18,12 +18,9 @@ import { setFlagsFromString } from "node:v8"
 import type { ArtifactStore } from "../../artifacts/ArtifactStore.ts"
 import * as Agents from "../../runs/Agents.ts"
 import * as ExitCode from "../ExitCode.ts"
-import { UsageError } from "../ExitCode.ts"
 import * as Settings from "../settings/Settings.ts"
-import type { OfServer } from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as Screen from "../terminal/Screen.ts"
-import { say } from "../terminal/Screen.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
@@ -40,7 +37,7 @@ import * as Sessions from "../agent/Sessions.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
 import { Runs } from "../../runs/Runs.ts"
 
-interface Options extends Pick<OfServer, "grace" | "headTime" | "keepAlive" | "maxConnections"> {
+interface Options extends Pick<Settings.OfServer, "grace" | "headTime" | "keepAlive" | "maxConnections"> {
   readonly host: string
   readonly port: number
 }
@@ -158,7 +155,7 @@ const agentsOf = Effect.fnUntraced(function* (
     if (allowed.includes(found.model) || allowed.includes(`${ModelChoice.vendorOf(found.model)}/*`))
       return found
     const detail = `model: this server does not let sessions name ${found.model}. They may name ${allowed.join(", ")} (--session-model).`
-    return yield* new UsageError({ detail })
+    return yield* new ExitCode.UsageError({ detail })
   })
   const layer = Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
@@ -190,7 +187,7 @@ const checkProxied = (models: ReadonlyArray<string>, { model: first }: ModelChoi
       const vendor = ModelChoice.vendorOf(first)
       return ModelChoice.isKnown(model) && ModelChoice.vendorOf(model) === vendor
         ? Effect.void
-        : new UsageError({
+        : new ExitCode.UsageError({
             detail: `--proxy-model: ${model} is no model of ${vendor}, whose models this server has: name one as ${vendor}/ID.`
           })
     },
@@ -206,10 +203,10 @@ export const serve = Effect.fnUntraced(
     const { remarks, settings, sources } = yield* Settings.read(line, env)
     const server = yield* Settings.ofServer(line, sources)
     if (server.alone !== undefined)
-      return yield* new UsageError({ detail: `${server.alone} goes with --durable.` })
+      return yield* new ExitCode.UsageError({ detail: `${server.alone} goes with --durable.` })
     const { made, tokens } = yield* TokenFile.watched(server.tokenFile, env)
     const { err, out } = yield* Screen.Screen
-    yield* say([...remarks, ...server.remarks])
+    yield* Screen.say([...remarks, ...server.remarks])
     const place = yield* server.isDurable ? durable(settings, server) : living(settings)
     const { choice, layer: agents } = yield* agentsOf(settings, env, place.artifacts, server)
     const { grace, proxyModel: proxied } = server
@@ -279,9 +276,9 @@ export const worker = Effect.fnUntraced(
     const worker = yield* Settings.ofServer(line, sources)
     const { grace } = worker
     const { err, out } = yield* Screen.Screen
-    yield* say([...remarks, ...worker.remarks])
+    yield* Screen.say([...remarks, ...worker.remarks])
     if (!Option.exists(settings.store, ({ _tag }) => _tag === "Postgres")) {
-      return yield* new UsageError({
+      return yield* new ExitCode.UsageError({
         detail: "A worker shares a database with others: give --store postgres://USER@HOST/DATABASE."
       })
     }

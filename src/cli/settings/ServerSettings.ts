@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
 import * as Setting from "./Setting.ts"
-import type { Sources } from "./Setting.ts"
 import * as Values from "./Values.ts"
 
 const rules = { widens: () => true }
@@ -198,7 +197,7 @@ export const absent = Struct.map(settings, Setting.toAbsent)
 export type Flags = Command.Command.Config.Infer<typeof flags>
 
 /** Picks the value of each setting from the flags and the other places. */
-export const pick = (flags: Flags, sources: Sources) =>
+export const pick = (flags: Flags, sources: Setting.Sources) =>
   Effect.all(Struct.map(Struct.pick(flags, Struct.keys(settings)), Setting.toPick(sources)))
 
 /** The flags of `serve` that mean nothing without `--durable`. */

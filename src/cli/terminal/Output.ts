@@ -6,11 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as AgentEvent from "../../AgentEvent.ts"
-import type { OfTag } from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
 import * as FailureText from "../../internal/failureText.ts"
 import * as Outcome from "../agent/Outcome.ts"
-import type { Call } from "../agent/Outcome.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 import { EventError } from "../../internal/failureReason.ts"
@@ -27,7 +25,7 @@ interface Options {
   /** The models to ask where the first one fails, in order. Default: none. */
   readonly fallbacks?: ReadonlyArray<string>
   /** Whether a person decides about a call. Default: about none. */
-  readonly asks?: (call: Call) => boolean
+  readonly asks?: (call: Outcome.Call) => boolean
 }
 
 /** Shows an array of events at a time. `hide` takes away what changes below the last line, before others write. */
@@ -137,10 +135,10 @@ const retriesOf = (fallbacks: ReadonlyArray<string>) => {
   }
 }
 
-const failedHook = ({ error, hook, hookName }: OfTag<"HookError">): string =>
+const failedHook = ({ error, hook, hookName }: AgentEvent.OfTag<"HookError">): string =>
   `A ${hook} hook${Inert.line(FailureText.quoted(hookName))} failed: ${Inert.line(error)}`
 
-const compacted = ({ tokensAfter, tokensBefore }: OfTag<"Compaction">): string =>
+const compacted = ({ tokensAfter, tokensBefore }: AgentEvent.OfTag<"Compaction">): string =>
   `The conversation was compacted, from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens.`
 
 interface Piece {
@@ -177,7 +175,10 @@ interface CallLine {
 }
 
 /** Makes the lines of calls. `asks`: whether a person decides about a call. The question names the call then, and no other line does. */
-const callLines = ({ err, paint, width }: Screen["Service"], asks: (call: Call) => boolean = () => false) => {
+const callLines = (
+  { err, paint, width }: Screen["Service"],
+  asks: (call: Outcome.Call) => boolean = () => false
+) => {
   /** The lines of calls that have not begun, as a question may take their place. */
   const waiting = new Map<string, CallLine>()
   /** The output of commands that work, the newest last. */
@@ -243,7 +244,7 @@ const indent = "    "
 
 const depthOf = ({ path }: AgentEvent.AgentEvent): string => "│ ".repeat(path?.length ?? 0)
 
-const textOf = ({ content }: OfTag<"ToolExecutionEnd">["result"]): string =>
+const textOf = ({ content }: AgentEvent.OfTag<"ToolExecutionEnd">["result"]): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
 
 /** The last lines of an output, of which a terminal shows each on one line. */
@@ -282,7 +283,7 @@ const maxColumns = 200
  * The tool and its result: a short one completely, the first line of an error, the number of lines of a long one, and of a command the
  * last of them.
  */
-const ended = (event: OfTag<"ToolExecutionEnd">): CallLine => {
+const ended = (event: AgentEvent.OfTag<"ToolExecutionEnd">): CallLine => {
   const { durationMs, isError, result, toolName } = event
   const output = textOf(result)
   const lines = output.trim().split("\n")

@@ -15,7 +15,6 @@ import * as Tools from "../../tools/Tools.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./StandardInput.ts"
 import * as Outcome from "../agent/Outcome.ts"
-import type { Call } from "../agent/Outcome.ts"
 import * as Preview from "./Preview.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -74,7 +73,7 @@ export const askedOf = (
 /** The advice on how to permit refused calls in the next run: a plain command by itself, else the tool. */
 export const advice = (
   { asked, deny, isAsked }: Pick<Policy, "asked" | "deny" | "isAsked">,
-  refused: ReadonlyArray<Call>
+  refused: ReadonlyArray<Outcome.Call>
 ): string => {
   const rules = refused.filter(({ toolName }) => !deny.tools.has(toolName)).map(ruleFor)
   if (rules.length === 0) return "--deny forbids it."
@@ -83,7 +82,7 @@ export const advice = (
     : `To let it run give ${[...new Set(rules)].join(" ")}, or --yes for every tool.`
 }
 
-const ruleFor = ({ params, toolName }: Call): string => {
+const ruleFor = ({ params, toolName }: Outcome.Call): string => {
   const rule = `shell(${commandIn(toolName, params) ?? ""})`
   const isPlain = Option.exists(Values.named(rule), ({ commands }) => commands.length === 1)
   return `--allow ${isPlain ? Outcome.quoted(rule) : toolName}`
@@ -99,7 +98,7 @@ const readOnly: ReadonlySet<string> = new Set([
 ])
 
 /** Whether the person at the terminal decides about a call. */
-export const isAsked = (policy: Policy, { params, toolName }: Call): boolean =>
+export const isAsked = (policy: Policy, { params, toolName }: Outcome.Call): boolean =>
   policy.asked === "terminal" &&
   policy.isAsked &&
   verdictOn(policy, toolName, params, false).decision === "ask"

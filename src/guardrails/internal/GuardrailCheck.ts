@@ -10,7 +10,6 @@ import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import type { Assistant, ModelMessage } from "../../Message.ts"
 import * as Provider from "../../Provider.ts"
-import type { Guarded } from "../../Provider.ts"
 import { GuardrailTripped } from "../../internal/failureReason.ts"
 import * as ModelEvent from "../../ModelEvent.ts"
 
@@ -304,7 +303,7 @@ class Replaced {
 export const guarded = <E>(
   guards: Guards,
   answer: Stream.Stream<ModelEvent.ModelEvent, E>,
-  asked: Guarded
+  asked: Provider.Guarded
 ): Stream.Stream<ModelEvent.ModelEvent, E | GuardrailTripped> =>
   Stream.suspend(() => {
     const held = new HoldBack({ holdBack: guards.holdBack, isWhole: guards.output.length > 0 })
@@ -328,7 +327,7 @@ const release = Effect.fnUntraced(function* (
   guards: Guards,
   held: HoldBack,
   events: ReadonlyArray<ModelEvent.ModelEvent>,
-  { runId, turn }: Guarded
+  { runId, turn }: Provider.Guarded
 ): Effect.fn.Return<ReadonlyArray<ModelEvent.ModelEvent>, GuardrailTripped | Replaced> {
   held.add(events)
   const due = held.due

@@ -17,10 +17,8 @@ import type * as McpServer from "effect/ai/McpServer"
 import * as Base64 from "effect/encoding/Base64"
 import type { Agent } from "../../Agent.ts"
 import * as AgentEvent from "../../AgentEvent.ts"
-import type { ToolOutput } from "../../AgentEvent.ts"
 import type * as Approval from "../../Approval.ts"
 import * as Message from "../../Message.ts"
-import type { ToolCall } from "../../Message.ts"
 import * as Tool from "../../Tool.ts"
 import type { PreparedCall, ToolRegistry } from "../../ToolRegistry.ts"
 import { firstLine, of as failureText } from "../../internal/failureText.ts"
@@ -43,7 +41,7 @@ export const call = (
 ): Effect.Effect<McpSchema.CallToolResult> =>
   Effect.suspend(() => {
     const id = crypto.randomUUID()
-    const made: ToolCall = {
+    const made: Message.ToolCall = {
       type: "toolCall",
       id,
       name,
@@ -63,7 +61,7 @@ export const call = (
 
 const failed = ({ message }: Error) => Effect.succeed(Tool.failure(message))
 
-const prepared = ({ policy, registry }: Parts, call: ToolCall) =>
+const prepared = ({ policy, registry }: Parts, call: Message.ToolCall) =>
   Effect.flatMap(registry.prepare(call), (prepared) => permitted(policy, registry, prepared))
 
 const defaultTimeout = Duration.seconds(30)
@@ -73,7 +71,7 @@ const execute = (
   { registry }: Parts,
   prepared: PreparedCall,
   progress: Progress
-): Effect.Effect<ToolOutput> => {
+): Effect.Effect<AgentEvent.ToolOutput> => {
   const { call, tool } = prepared
   const { timeout = defaultTimeout } = tool
   let isRunning = true
@@ -94,7 +92,7 @@ const execute = (
   }).pipe(Effect.ensuring(Effect.sync(() => (isRunning = false))))
 }
 
-const textOf = ({ content }: ToolOutput): string =>
+const textOf = ({ content }: AgentEvent.ToolOutput): string =>
   content.map((block) => (block.type === "text" ? block.text : "[image]")).join("\n")
 
 // ───────────────────────── Permission
@@ -165,13 +163,13 @@ const decided = Effect.fnUntraced(function* (
 
 // ───────────────────────── Content
 
-type Block = ToolOutput["content"][number]
+type Block = AgentEvent.ToolOutput["content"][number]
 
 /** The key of `details` that are not the text of a result. */
 const detailsKey = "effect-agent/details"
 
 /** A result. `details` that its text is the JSON of are structured content, as MCP wants it; others are metadata. */
-const resultOf = ({ content, details, isError }: ToolOutput): McpSchema.CallToolResult =>
+const resultOf = ({ content, details, isError }: AgentEvent.ToolOutput): McpSchema.CallToolResult =>
   new McpSchema.CallToolResult({
     content: content.map(blockOf),
     ...(details === undefined

@@ -31,7 +31,6 @@ import { refusedPart } from "../../http/VendorErrors.ts"
 import * as VendorText from "../../http/VendorText.ts"
 import { ofResponse } from "./reading.ts"
 import * as Secrets from "./secrets.ts"
-import type { Redact } from "./secrets.ts"
 import * as Context from "effect/Context"
 import { constTrue } from "effect/Function"
 import type * as Redacted from "effect/Redacted"
@@ -47,7 +46,7 @@ import type { Deployment } from "../Deployment.ts"
 export interface Asking {
   readonly client: HttpClient.HttpClient.With<HttpClientError.HttpClientError, Scope.Scope>
   readonly request: HttpClientRequest.HttpClientRequest
-  readonly redact: Redact
+  readonly redact: Secrets.Redact
 }
 
 /** Sends a request and waits for the head of its response. The scope releases the connection. */
@@ -356,7 +355,7 @@ type Headers = Readonly<Record<string, string>>
 type RateLimits = Readonly<Record<string, RateLimit>>
 
 /** Reads the headers of a response. `now` is in milliseconds since the epoch. */
-export const headOf = (all: Headers, redact: Redact, now: number): Head => {
+export const headOf = (all: Headers, redact: Secrets.Redact, now: number): Head => {
   const headers = redactedNames(VendorText.shown(all), redact)
   const limits = Object.entries(headers).reduce((limits, field) => added(limits, field, now), none)
   return {
@@ -368,7 +367,7 @@ export const headOf = (all: Headers, redact: Redact, now: number): Head => {
 const none: RateLimits = {}
 
 /** Most responses have no secret, which one search shows. */
-const redactedNames = (headers: Headers, redact: Redact): Headers => {
+const redactedNames = (headers: Headers, redact: Secrets.Redact): Headers => {
   const text = Object.values(headers).join("\n")
   if (redact(text) === text) return headers
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))

@@ -11,12 +11,10 @@ import { memoize } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { VendorMembers } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
-import type { PromptChanges } from "../Protocol.ts"
+import type { PromptChanges, Change, Changed, Changes, Prompt, Question } from "../Protocol.ts"
 import * as Json from "./json.ts"
 import { keep, keptFor } from "./writing.ts"
 import type { Endpoint, PromptPart } from "./models/rule.ts"
-import { type Change, type Changed, type Changes, type Prompt, type Question } from "../Protocol.ts"
-import { merge } from "./json.ts"
 import type { Server } from "./support.ts"
 
 const Tool = Schema.Struct({
@@ -219,7 +217,8 @@ const effortFrom = (
   if (Json.encode(from) === Json.encode(to)) return {}
   if (member === undefined || !takes.includes("effort")) return undefined
   const effort = Json.text(Json.object(to[member])?.["effort"])
-  const isAll = effort !== undefined && Json.encode(merge(from, { [member]: { effort } })) === Json.encode(to)
+  const isAll =
+    effort !== undefined && Json.encode(Json.merge(from, { [member]: { effort } })) === Json.encode(to)
   return isAll && Json.text(Json.object(from[member])?.["effort"]) !== undefined ? { effort } : undefined
 }
 

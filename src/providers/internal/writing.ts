@@ -2,7 +2,6 @@
 import { parseArguments } from "../../ModelEvent.ts"
 import * as Json from "./json.ts"
 import type { VendorMembers } from "../../Message.ts"
-import { merge } from "./json.ts"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
@@ -132,7 +131,7 @@ export const over = (provider: string, from: Having, wire: object): object =>
 /** As `over`, for an object that is JSON. */
 export const into = (provider: string, from: Having, json: string): string => {
   const members = membersOf(provider, from)
-  return members === undefined ? json : Json.encode(merge(Json.object(Json.parse(json)) ?? {}, members))
+  return members === undefined ? json : Json.encode(Json.merge(Json.object(Json.parse(json)) ?? {}, members))
 }
 
 /** The members for a provider in all of the parts of a prompt as JSON, by which marks for its cache are counted. */

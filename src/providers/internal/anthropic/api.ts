@@ -2,13 +2,11 @@
 import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { HostedToolDefinition } from "../../../RunOptions.ts"
-import type { Accepted, Api, Asked } from "../../Protocol.ts"
+import type { Accepted, Api, Asked, Changes, Question } from "../../Protocol.ts"
 import { budget, media, inHeader, isDeferred } from "../support.ts"
 import { claude as form, isClosed, usually } from "../toolSchemas.ts"
 import * as Json from "../json.ts"
 import type { Rule } from "../models/rule.ts"
-import { type Changes, type Question } from "../../Protocol.ts"
-import { merge } from "../json.ts"
 
 const accepts = (rule: Rule | undefined, request: Asked, changes: Changes): Accepted => {
   const { level, model, serves, tools } = request
@@ -83,7 +81,7 @@ export const hostedDefinitions = (
 ): ReadonlyArray<Json.JsonObject> =>
   hostedTools.flatMap((tool) => {
     const own = definition(model, tool)
-    return own === undefined ? [] : [merge(own, tool.vendor?.[provider] ?? {})]
+    return own === undefined ? [] : [Json.merge(own, tool.vendor?.[provider] ?? {})]
   })
 
 const definition = (model: string, tool: HostedToolDefinition): Json.JsonObject | undefined => {

@@ -6,7 +6,7 @@ import type * as Message from "../../../Message.ts"
 import type { ModelMessage } from "../../../Message.ts"
 import type { ToolDefinition } from "../../../Provider.ts"
 import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
-import { isReason } from "../../Protocol.ts"
+import { isReason, type Change, type Question } from "../../Protocol.ts"
 import {
   FittedIds,
   nameFor,
@@ -20,7 +20,6 @@ import {
 } from "../writing.ts"
 import * as Json from "../json.ts"
 import { Placement } from "../promptChanges.ts"
-import type { Change, Question } from "../../Protocol.ts"
 import * as ToolSearch from "./api.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */

@@ -5,15 +5,11 @@ import type { ToolDefinition } from "../../../Provider.ts"
 import type { Reason } from "../../../ProviderError.ts"
 import * as Hosted from "./api.ts"
 import { enforceable, isClosed } from "../toolSchemas.ts"
-import { namesOf, searchDefinitions } from "./api.ts"
 import { maker, mayThink, render, type Turn, withMember } from "./content.ts"
 import * as CacheMarks from "../promptChanges.ts"
 import * as Json from "../json.ts"
 import { all, into, keptFor } from "../writing.ts"
-import { added, begun } from "../promptChanges.ts"
-import { isReason } from "../../Protocol.ts"
-import { merge } from "../json.ts"
-import { type Question } from "../../Protocol.ts"
+import { isReason, type Question } from "../../Protocol.ts"
 import { isDeferred } from "../support.ts"
 
 /** How a server differs from Anthropic's own address. */
@@ -34,7 +30,7 @@ export const encoder = (
     into(provider, tool, Json.encode(toTool(tool, program)))
   )
   return (asked) => {
-    const question = begun(asked)
+    const question = CacheMarks.begun(asked)
     const { system = "" } = question
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
     // The vendor's tools are added to those of the agent.
@@ -42,10 +38,10 @@ export const encoder = (
     const theirs = [...Json.array(listed), ...Hosted.hostedDefinitions(provider, question)]
     const offered = Hosted.declared(question)
     const toolOf = toolsFor(programOf(theirs))
-    const turns = turnsOf(question, namesOf(offered, theirs), toolOf)
+    const turns = turnsOf(question, Hosted.namesOf(offered, theirs), toolOf)
     if (isReason(turns)) return turns
     const mark = marker(question, { ...given, tools: theirs }, provider)
-    const search = searchDefinitions(offered, theirs).map(Json.encode)
+    const search = Hosted.searchDefinitions(offered, theirs).map(Json.encode)
     const present = offered.filter((tool) => !isDeferred(tool)).map(toolOf)
     const tools = [
       ...theirs.map(Json.encode),
@@ -61,7 +57,9 @@ export const encoder = (
       system.trim() === "" ? "" : own("system", toSystem(system, mark("system"))),
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}],`,
       own("messages", toMessages(turns, mark)),
-      Json.encode(merge(parameters(question, turns, tools.length + asked.tools.length > 0), vendor)).slice(1)
+      Json.encode(
+        Json.merge(parameters(question, turns, tools.length + asked.tools.length > 0), vendor)
+      ).slice(1)
     ].join("")
   }
 }
@@ -128,7 +126,7 @@ type Mark = (place: CacheMarks.Place) => string | undefined
 const marker = (question: Question, vendor: Vendor, provider: string): Mark => {
   const { messages: own, options, tools: declared } = question
   const { cache_control: last, messages, system, tools } = vendor
-  const later = added(question)
+  const later = CacheMarks.added(question)
   const [ofMessages, ofTools] = [all(provider, [...own, ...later]), all(provider, declared)]
   const marks = CacheMarks.chooseMarks({
     options,
@@ -188,7 +186,7 @@ const parameters = (
     tool_choice: hasTools ? toChoice(options) : undefined,
     ...toOutput(options.output)
   })
-  return isRefused(thinking, turns) ? own : merge(own, thinking)
+  return isRefused(thinking, turns) ? own : Json.merge(own, thinking)
 }
 
 const toChoice = ({ parallelToolCalls, toolChoice }: Question["options"]): Json.Json | undefined => {

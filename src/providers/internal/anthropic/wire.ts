@@ -10,7 +10,6 @@ import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../../../reply/
 import { wholeArguments } from "../../../reply/WholeArguments.ts"
 import { isReason } from "../../Protocol.ts"
 import * as Counting from "../reading.ts"
-import { badShape, eventIn } from "../reading.ts"
 import * as Json from "../json.ts"
 import { keep } from "../writing.ts"
 
@@ -59,8 +58,8 @@ const headOf = Json.record({
 
 /** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
 export const readEvent = (data: string, model: string): Event | Reason => {
-  const event = eventIn(data, model, "an event")
-  return isReason(event) ? event : (eventOf(event) ?? badShape("Not an event", data))
+  const event = Counting.eventIn(data, model, "an event")
+  return isReason(event) ? event : (eventOf(event) ?? Counting.badShape("Not an event", data))
 }
 
 const eventOf = (event: Json.JsonObject): Event | undefined => {

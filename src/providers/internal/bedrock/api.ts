@@ -4,14 +4,12 @@
  */
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { ThinkingLevel } from "../../../RunOptions.ts"
-import type { Accepted, Api, Asked } from "../../Protocol.ts"
+import type { Accepted, Api, Asked, Changes } from "../../Protocol.ts"
 import type { Rule as IdRule } from "../writing.ts"
 import { budget, media } from "../support.ts"
 import { claude, isClosed } from "../toolSchemas.ts"
 import * as Json from "../json.ts"
 import { type Rule, type Thinking, type Word, vendorAtBedrock } from "../models/rule.ts"
-import { type Changes } from "../../Protocol.ts"
-import { merge } from "../json.ts"
 import type { Form } from "../schemaWriter.ts"
 
 export interface Family {
@@ -167,7 +165,7 @@ export const api: Api = {
   parts: () => ["citations"],
   betas: (names, { headers, vendor }) => ({
     headers,
-    vendor: merge({ [fields]: { anthropic_beta: names } }, vendor)
+    vendor: Json.merge({ [fields]: { anthropic_beta: names } }, vendor)
   }),
   toolSearch: false,
   form: (model) => (vendorAtBedrock(model) === "amazon" ? nova : claude),

@@ -4,7 +4,6 @@ import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import { isReason } from "../../Protocol.ts"
 import { nameFor, paramsIn, readDataUrl, into, keptFor, membersOf, over } from "../writing.ts"
 import * as Json from "../json.ts"
-import { merge } from "../json.ts"
 
 /** A block as JSON, in which `hole` stands for a text that depends on the rest of the conversation. */
 export interface Block {
@@ -94,7 +93,7 @@ export const withMembers = (
 const merged = (members: Json.JsonObject, json: string): string => {
   if (Object.keys(members).length === 0) return json
   const block = Json.object(Json.parse(json.replace(hole, spelt))) ?? {}
-  const whole = Json.encode(merge(block, members))
+  const whole = Json.encode(Json.merge(block, members))
   return json.includes(hole) ? whole.replace(spelt, hole) : whole
 }
 

@@ -5,15 +5,12 @@ import { memoize } from "effect/Function"
 import type { Assistant, ModelMessage } from "../../../Message.ts"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { Reason } from "../../../ProviderError.ts"
-import { isReason } from "../../Protocol.ts"
-import { FittedIds, nameFor } from "../writing.ts"
+import { isReason, type Change, type Question } from "../../Protocol.ts"
 import { enforceable } from "../toolSchemas.ts"
 import * as Json from "../json.ts"
 import * as Members from "../writing.ts"
 import { vendorAtBedrock } from "../models/rule.ts"
 import * as CacheMarks from "../promptChanges.ts"
-import { begun, changesTools, Placement } from "../promptChanges.ts"
-import { type Change, type Question } from "../../Protocol.ts"
 import { merge } from "../json.ts"
 import { familyOf, hosted, isStrict, takesStrict } from "./api.ts"
 import { type Block, encodeMessage, hole, type Way, withMembers } from "./content.ts"
@@ -29,7 +26,7 @@ export const encoder = (provider: string): Encoder => {
   const turnsOf = maker(provider)
   const toolsOf = toolEncoder(provider)
   const parts = (asked: Question, mark: Mark): Parts | Reason => {
-    const question = begun(asked)
+    const question = CacheMarks.begun(asked)
     const { tools: theirs, toolConfig, ...vendor } = question.vendor
     const config = Json.object(toolConfig) ?? {}
     const { tools: listed, ...choice } = config
@@ -69,7 +66,7 @@ export const encoder = (provider: string): Encoder => {
 
 /** The members of the body with the beta of the vendor of Claude for changes of tools. */
 const withBeta = (question: Question, vendor: Json.JsonObject): Json.JsonObject => {
-  if (!changesTools(question)) return vendor
+  if (!CacheMarks.changesTools(question)) return vendor
   const own = Json.object(vendor["additionalModelRequestFields"])?.["anthropic_beta"]
   const betas = [...Json.array(own), "mid-conversation-tool-changes-2026-07-01"]
   return merge(vendor, { additionalModelRequestFields: { anthropic_beta: betas } })
@@ -219,7 +216,7 @@ const parameters = (question: Question, turns: ReadonlyArray<Turn>, hasTools: bo
 const toOutput = (output: NonNullable<Question["options"]["output"]>): Json.JsonObject => {
   const jsonSchema = {
     schema: JSON.stringify(enforceable(output)),
-    name: nameFor(output.name, 64)
+    name: Members.nameFor(output.name, 64)
   }
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
 }
@@ -265,7 +262,7 @@ export const maker = (
     const blocksOf = encoderOf({ provider, hasRichResults, isFlat: !hasTools })
     const names = new Names(ids)
     const turns: Array<Turn> = []
-    const placement = new Placement(turns, changed, { ofPrompt: toPromptTurn })
+    const placement = new CacheMarks.Placement(turns, changed, { ofPrompt: toPromptTurn })
     for (const [index, message] of messages.entries()) {
       const isAnswer = message.role === "assistant"
       const blocks = blocksOf(isAnswer && message === messages.at(-1) ? trimmed(message) : message)
@@ -355,11 +352,11 @@ const add = (
 
 /** The ids of the calls and the names of the documents of a conversation, each once. */
 class Names {
-  private readonly ids: FittedIds
+  private readonly ids: Members.FittedIds
   private readonly documents = new Map<string, number>()
 
-  constructor(rule: ConstructorParameters<typeof FittedIds>[0]) {
-    this.ids = new FittedIds(rule)
+  constructor(rule: ConstructorParameters<typeof Members.FittedIds>[0]) {
+    this.ids = new Members.FittedIds(rule)
   }
 
   of({ key, kind }: Block): string {

@@ -14,7 +14,6 @@ import * as Json from "../json.ts"
 import type { Rule, Thinking } from "../models/rule.ts"
 import { openAi as form, usually } from "../toolSchemas.ts"
 import { inHeader } from "../support.ts"
-import { given } from "../json.ts"
 
 /**
  * The differences of a server from most others that implement the Chat Completions API.
@@ -174,7 +173,7 @@ export const complete = (compat: Partial<Compat> = {}): Compat => {
     return `compat.${name} is not an option. ${advice}`
   })
   return faults.length === 0
-    ? { ...common, ...given(compat) }
+    ? { ...common, ...Json.given(compat) }
     : Result.getOrThrow(Result.fail(new InvalidInput({ subject: "options", faults })))
 }
 

@@ -8,7 +8,7 @@ import type { ToolDefinition } from "../../../Provider.ts"
 import { type Reason, UnsupportedContent } from "../../../ProviderError.ts"
 import type { ModelOptions } from "../../../RunOptions.ts"
 import { goesOnFrom } from "../../../Transcript.ts"
-import { isReason } from "../../Protocol.ts"
+import { isReason, type Question } from "../../Protocol.ts"
 import {
   argumentsText,
   fit,
@@ -24,8 +24,6 @@ import {
 } from "../writing.ts"
 import * as Json from "../json.ts"
 import * as OpenAiSchema from "../toolSchemas.ts"
-import { type Question } from "../../Protocol.ts"
-import { merge } from "../json.ts"
 import type { Compat } from "./compat.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
@@ -40,7 +38,7 @@ export const encoder = (provider: string, compat: Compat): ((question: Question)
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const listed = [...question.tools.map(toolOf), ...Json.array(theirs).map(Json.encode)]
     const tools = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
-    const rest = Json.encode(merge(parameters(provider, question, compat), vendor))
+    const rest = Json.encode(Json.merge(parameters(provider, question, compat), vendor))
     return `{${own("model", Json.encode(question.model))}${own("messages", `[${join(system, messages)}]`)}${tools}${rest.slice(1)}`
   }
 }
@@ -70,7 +68,7 @@ const parameters = (provider: string, question: Question, compat: Compat): Json.
     ...toOutput(options.output, compat),
     ...(compat.cacheKey ? cachingFields(options, question.rule) : {})
   })
-  return merge(own, thinking)
+  return Json.merge(own, thinking)
 }
 
 const toChoice = (choice: ModelOptions["toolChoice"]) =>
@@ -90,9 +88,9 @@ const toWebSearch = (
   const { allowedDomains, location, vendor } = search
   const own = vendor?.[provider] ?? {}
   if (webSearch === "plugin")
-    return { plugins: [merge(Json.defined({ id: "web", include_domains: allowedDomains }), own)] }
+    return { plugins: [Json.merge(Json.defined({ id: "web", include_domains: allowedDomains }), own)] }
   const place = location && { user_location: { type: "approximate", approximate: { ...location } } }
-  return { web_search_options: merge({ ...place }, own) }
+  return { web_search_options: Json.merge({ ...place }, own) }
 }
 
 const toOutput = (output: ModelOptions["output"], compat: Compat): Json.JsonObject => {

@@ -23,7 +23,6 @@ import {
   encodeContent
 } from "../writing.ts"
 import * as Json from "../json.ts"
-import { merge } from "../json.ts"
 
 export interface Item {
   readonly json: string
@@ -94,11 +93,11 @@ const encodeBlock = (
 ): ReadonlyArray<Piece> => {
   const item = itemIn(provider, block)
   if (block.type === "thinking")
-    return item === undefined ? [] : [encodeThought(merge(item, membersOf(provider, block) ?? {}))]
+    return item === undefined ? [] : [encodeThought(Json.merge(item, membersOf(provider, block) ?? {}))]
   if (block.type === "toolCall") return [piece(within(provider, block, encodeCall(item ?? {}, block)))]
   if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
   if (item !== undefined && block.type !== "source") {
-    const whole = merge(item, membersOf(provider, block) ?? {})
+    const whole = Json.merge(item, membersOf(provider, block) ?? {})
     return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(whole))]
   }
   return block.type === "text" && block.text !== "" ? [piece(assistantText(provider, block))] : []
@@ -153,7 +152,7 @@ const encodeMessage = (
     if (block.type !== "text" || isNext || !isPart(provider, block)) break
     const part = partIn(provider, block)
     const spoken = { ...part, [part?.["type"] === "refusal" ? "refusal" : "text"]: block.text }
-    parts.push(merge(spoken, membersOf(provider, block) ?? {}))
+    parts.push(Json.merge(spoken, membersOf(provider, block) ?? {}))
   }
   const shell = item === undefined ? { type: "message", role: "assistant" } : short(item)
   return [piece({ json: Json.encode({ ...shell, content: parts }) })]

@@ -13,7 +13,6 @@ import type { ReplyWriter } from "../../../reply/ReplyWriter.ts"
 import { type Protocol, isReason } from "../../Protocol.ts"
 import * as Counting from "../reading.ts"
 import { byMembers } from "../writing.ts"
-import { logprobsOf, detailIn } from "../reading.ts"
 import * as Json from "../json.ts"
 import * as Items from "./item.ts"
 import * as Places from "./item.ts"
@@ -27,7 +26,7 @@ export const openAiResponses = (provider: string): Protocol => ({
   provider,
   ...api,
   encode: encoder(provider),
-  refuses: (media) => detailIn(toMedia(media)),
+  refuses: (media) => Counting.detailIn(toMedia(media)),
   counting: byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply)
@@ -177,7 +176,7 @@ const finish = ({ logprobs, places, reply }: State, item: Item, wireItem: Json.J
   if (item.wire["call_id"] !== call_id) places.addCall(item)
   if (item.kind !== "message") return
   for (const part of Json.array(wireItem["content"]))
-    logprobs.push(...logprobsOf(Json.object(part)?.["logprobs"]))
+    logprobs.push(...Counting.logprobsOf(Json.object(part)?.["logprobs"]))
 }
 
 // ───────────────────────── Speech

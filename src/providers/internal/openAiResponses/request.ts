@@ -7,15 +7,12 @@ import type * as Message from "../../../Message.ts"
 import type { ToolDefinition } from "../../../Provider.ts"
 import type { Reason } from "../../../ProviderError.ts"
 import type { HostedToolDefinition, ModelOptions } from "../../../RunOptions.ts"
-import { type Api, isReason } from "../../Protocol.ts"
+import { type Api, isReason, type Change, type Question } from "../../Protocol.ts"
 import { type Rule, fit, into, cachingFields } from "../writing.ts"
 import * as Json from "../json.ts"
 import type { Thinking } from "../models/rule.ts"
-import { openAi as form, usually } from "../toolSchemas.ts"
 import * as OpenAiSchema from "../toolSchemas.ts"
 import * as PromptChanges from "../promptChanges.ts"
-import { type Change, type Question } from "../../Protocol.ts"
-import { merge } from "../json.ts"
 import { inHeader, isDeferred, presentIf } from "../support.ts"
 import {
   type Answer,
@@ -52,7 +49,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
       system === "" || rule?.system === "message" ? "" : own("instructions", Json.encode(system))
     const listed = tools.all({ ...question, tools: searched.declared(question.tools) })
     const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
-    const rest = Json.encode(merge(parameters(question, asked.tools.length), vendor))
+    const rest = Json.encode(Json.merge(parameters(question, asked.tools.length), vendor))
     return `{${own("model", Json.encode(model))}${instructions}${own("input", input)}${known}${rest.slice(1)}`
   }
 }
@@ -243,7 +240,7 @@ const parameters = (question: Question, present: number): Json.JsonObject => {
     ...toOutput(options.output),
     ...cachingFields(options, question.rule)
   })
-  return merge(own, thinking)
+  return Json.merge(own, thinking)
 }
 
 /** A model that does not think answers 400 to a request for its thinking. */
@@ -271,7 +268,7 @@ export const api: Api = {
   parts: () => ["detail", "allowedCallers"],
   betas: inHeader("openai-beta"),
   toolSearch: true,
-  form: usually(form),
+  form: OpenAiSchema.usually(OpenAiSchema.openAi),
   promptChanges: { tools: "add", effort: "reasoning" },
   answersBySchema: (rule, { serves }) => rule?.structuredOutput ?? serves.vendor === "openai",
   accepts: (_rule, request, changes) => {
@@ -298,7 +295,7 @@ export const toolEncoder = (provider: string): Encoder => {
   const all: Encoder["all"] = ({ model, options: { hostedTools = [] }, tools, vendor }) => {
     // The vendor defines the tool of the agent that controls the screen.
     const own = usesScreen(hostedTools) ? tools.filter(({ name }) => name !== "computer") : tools
-    const theirs = hostedTools.map((tool) => merge(toHosted(model, tool), tool.vendor?.[provider] ?? {}))
+    const theirs = hostedTools.map((tool) => Json.merge(toHosted(model, tool), tool.vendor?.[provider] ?? {}))
     const listed = Json.array(vendor["tools"])
     const search = searchDefinitions(own, listed)
     return [...own.map(toolOf), ...[...search, ...theirs, ...listed].map(Json.encode)]
