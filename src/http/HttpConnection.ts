@@ -106,6 +106,17 @@ const causes = (cause: unknown, depth = 0): ReadonlyArray<unknown> => {
 const codeOf = (link: unknown): string | undefined =>
   hasProperty(link, "code") && typeof link.code === "string" && link.code !== "" ? link.code : undefined
 
+/** The reason for a redirect, which no client follows; `undefined` for another status. Browsers hide that of a redirect, and its target. */
+export const redirectOf = (status: number, location: string): Reason | undefined => {
+  if (status !== 0 && (status < 300 || status >= 400)) return undefined
+  const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
+  return new Transport({
+    kind: "redirect",
+    detail: `Redirected to ${target}, which is not followed`,
+    ...(status === 0 ? {} : { status })
+  })
+}
+
 // ───────────────────────── The request that is being sent
 //
 // A provider reads a body at most once, as a stream, and closes a scope when it needs the connection no longer. A client that relies on

@@ -318,8 +318,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F150",
     without: "a redirect is told by its origin alone",
     file: "src/providers/internal/connection.ts",
-    from: 'return redirected(status, redact(headers["location"] ?? ""))',
-    to: 'return new Transport({ kind: "redirect", detail: headers["location"] ?? "" })',
+    from: 'HttpConnection.redirectOf(status, redact(headers["location"] ?? ""))',
+    to: 'status < 300 ? undefined : new InvalidRequest({ detail: headers["location"] ?? "" })',
     test: "test/faults/secretsElsewhere.slow.test.ts"
   },
   {

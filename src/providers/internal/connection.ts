@@ -23,11 +23,11 @@ import {
   type ProviderError,
   type Reason,
   StreamStalled,
-  Transport,
   InvalidRequest
 } from "../../ProviderError.ts"
 import * as VendorFailure from "../../http/VendorFailure.ts"
 import { refusedPart } from "../../http/VendorErrors.ts"
+import * as HttpConnection from "../../http/HttpConnection.ts"
 import * as VendorText from "../../http/VendorText.ts"
 import { ofResponse } from "./reading.ts"
 import * as Secrets from "./secrets.ts"
@@ -415,10 +415,8 @@ export const refusalOf = Effect.fnUntraced(function* (
   model: string
 ): Effect.fn.Return<Reason> {
   const { headers, status } = connection
-  if (status >= 300 && status < 400) return redirected(status, redact(headers["location"] ?? ""))
-  // Browsers hide the status and the target of a redirect.
-  if (status === 0) return redirected(0, "")
-
+  const redirect = HttpConnection.redirectOf(status, redact(headers["location"] ?? ""))
+  if (redirect !== undefined) return redirect
   const body = redact(yield* startOf(connection))
   yield* connection.close
   if (status < 300) {
@@ -441,15 +439,6 @@ const hasNoRoute = (status: number, body: string): boolean =>
 /** Whether a request failed because the server does not know its route. */
 export const isNoRoute = (error: Reason | ProviderError): boolean =>
   error._tag !== "ProviderError" && error.status !== undefined && hasNoRoute(error.status, error.body ?? "")
-
-const redirected = (status: number, location: string): Reason => {
-  const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
-  return new Transport({
-    kind: "redirect",
-    detail: `Redirected to ${target}, which is not followed`,
-    ...(status === 0 ? {} : { status })
-  })
-}
 
 const redacted = (headers: Connection["headers"], redact: Secrets.Redact) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))

@@ -34,8 +34,7 @@ import {
   ProviderError,
   type Reason,
   StreamStalled,
-  StreamTruncated,
-  Transport
+  StreamTruncated
 } from "../../ProviderError.ts"
 import * as HttpConnection from "../../http/HttpConnection.ts"
 import * as VendorFailure from "../../http/VendorFailure.ts"
@@ -235,7 +234,8 @@ const of = Effect.fnUntraced(function* (
   redact: Redact
 ): Effect.fn.Return<Reason> {
   const { headers, status } = response
-  if (isRedirect(status)) return redirected(status, headers["location"] ?? "")
+  const redirect = HttpConnection.redirectOf(status, headers["location"] ?? "")
+  if (redirect !== undefined) return redirect
   const body = redact(yield* startOf(response))
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
   const shown = Object.entries(headers).map(([name, value]) => [name, redact(value)] as const)
@@ -251,18 +251,6 @@ const of = Effect.fnUntraced(function* (
     ...(excerpt === undefined ? {} : { body: excerpt })
   })
 })
-
-/** Browsers hide the status of a redirect. */
-const isRedirect = (status: number): boolean => status === 0 || (status >= 300 && status < 400)
-
-const redirected = (status: number, location: string): Reason => {
-  const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
-  return new Transport({
-    kind: "redirect",
-    detail: `Redirected to ${target}, which is not followed`,
-    ...(status === 0 ? {} : { status })
-  })
-}
 
 /** The start of a body, or `""` for one that does not come within 2 seconds. */
 const startOf = (response: HttpClientResponse): Effect.Effect<string> => {
