@@ -85,13 +85,13 @@ const commandsOf = (
       ),
     approve: (line) =>
       loaded(
-        () => import("./commands/Approve.ts"),
-        ({ run }) => run(line, env)
+        () => import("./commands/SessionCommands.ts"),
+        ({ approve }) => approve(line, env)
       ),
     sessions: (line) =>
       loaded(
-        () => import("./commands/SessionList.ts"),
-        ({ run }) => run(line, env)
+        () => import("./commands/SessionCommands.ts"),
+        ({ sessions }) => sessions(line, env)
       ),
     runs: (line) =>
       loaded(

@@ -38,9 +38,7 @@ const exporter = (env: Environment): Layer.Layer<never> =>
       ),
       ([{ layerFromConfig }, { layerJson }]) => Layer.provide(layerFromConfig(), layerJson)
     )
-  ).pipe(
-    Layer.provide([http, ConfigProvider.layer(ConfigProvider.fromEnv({ env: withDefaults(env) }))])
-  )
+  ).pipe(Layer.provide([http, ConfigProvider.layer(ConfigProvider.fromEnv({ env: withDefaults(env) }))]))
 
 const withDefaults = (env: Environment): Record<string, string> => {
   const defaults = {
