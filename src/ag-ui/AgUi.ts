@@ -47,7 +47,7 @@ import * as Stream from "effect/Stream"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Asking from "../ui/Asking.ts"
-import * as Translation from "../ui/Translation.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import * as Message from "../Message.ts"
 import * as AgUiAnswer from "./internal/AgUiAnswer.ts"
 import {
@@ -291,7 +291,7 @@ export const messages = (transcript: ReadonlyArray<Message.Message>): ReadonlyAr
 export const project =
   (input: Input) =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, never, R> =>
-    Translation.project({
+    Streamed.project({
       initial: () => initial(input),
       step,
       failed: (message): Event => ({ type: "RUN_ERROR", message })
@@ -314,7 +314,7 @@ export const project =
  * @category encoding
  */
 export const encode: <E, R>(self: Stream.Stream<Event, E, R>) => Stream.Stream<string, E, R> =
-  Translation.encode
+  Streamed.encode
 
 /**
  * Makes a response of the events of a run, for a server of Effect.

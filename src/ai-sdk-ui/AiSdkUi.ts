@@ -41,6 +41,7 @@
  *
  * @since 0.2.0
  */
+import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -49,8 +50,7 @@ import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Message from "../Message.ts"
 import type { Any, Tool } from "../Tool.ts"
 import * as Asking from "../ui/Asking.ts"
-import * as Translation from "../ui/Translation.ts"
-import * as Request from "./internal/ChatRequest.ts"
+import * as Streamed from "../ui/Streamed.ts"
 import {
   initial as start,
   type Options,
@@ -62,7 +62,6 @@ import {
 import { step as next } from "./internal/ChatStep.ts"
 import * as UiMessages from "./internal/UiMessages.ts"
 
-export type { Answers } from "./internal/ChatRequest.ts"
 export type { Chunk, FinishReason, Metadata, UserPart } from "./internal/ChatState.ts"
 export type { Asking, OpenRun } from "../ui/Asking.ts"
 export type { Streamed } from "../ui/Streamed.ts"
@@ -232,7 +231,7 @@ export const pause = (messageMetadata: Metadata = {}): ReadonlyArray<Chunk> => [
 export const project =
   (options?: Options) =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Chunk, never, R> =>
-    Translation.project({
+    Streamed.project({
       initial: () => initial(options),
       step,
       failed: (message): Chunk => ({ type: "error", errorText: message })
@@ -256,7 +255,7 @@ export const project =
  * @category encoding
  */
 export const encode = <E, R>(self: Stream.Stream<Chunk, E, R>): Stream.Stream<string, E, R> =>
-  Stream.concat(Translation.encode(self), Stream.succeed("data: [DONE]\n\n"))
+  Stream.concat(Streamed.encode(self), Stream.succeed("data: [DONE]\n\n"))
 
 /**
  * Makes a response of the events of a run, for a server of Effect.
@@ -319,6 +318,46 @@ export const webResponse = <E>(events: Stream.Stream<AgentEvent, E>, options?: O
 const bytes = <E>(events: Stream.Stream<AgentEvent, E>, options: Options | undefined) =>
   events.pipe(project(options), encode, Stream.encodeText)
 
+// ───────────────────────── The request of a client
+
+const Approval = Schema.Struct({
+  id: Schema.String,
+  approved: Schema.optional(Schema.Boolean),
+  reason: Schema.optional(Schema.String),
+  isAutomatic: Schema.optional(Schema.Boolean)
+})
+
+const Part = Schema.Struct({
+  type: Schema.String,
+  id: Schema.optional(Schema.String),
+  text: Schema.optional(Schema.String),
+  url: Schema.optional(Schema.String),
+  mediaType: Schema.optional(Schema.String),
+  filename: Schema.optional(Schema.String),
+  toolCallId: Schema.optional(Schema.String),
+  state: Schema.optional(Schema.String),
+  approval: Schema.optional(Approval),
+  output: Schema.optional(Schema.Json),
+  preliminary: Schema.optional(Schema.Boolean),
+  errorText: Schema.optional(Schema.String)
+}).check(
+  Schema.makeFilter(({ mediaType, type, url = "" }) =>
+    type !== "file" || (mediaType !== undefined && /^(https?:\/\/|data:[^,]*,)/.test(url))
+      ? undefined
+      : "A file has a media type, and a URL with the scheme http, https or data"
+  )
+)
+type Part = typeof Part.Type
+
+const SentMessage = Schema.Struct({
+  id: Schema.String,
+  role: Schema.Literals(["system", "user", "assistant"]),
+  parts: Schema.Array(Part),
+  metadata: Schema.optional(Schema.NullOr(Schema.Record(Schema.String, Schema.Json)))
+})
+
+type SentMessage = typeof SentMessage.Type
+
 /**
  * Schema of the body that a client posts.
  *
@@ -329,8 +368,17 @@ const bytes = <E>(events: Stream.Stream<AgentEvent, E>, options: Options | undef
  * @since 0.2.0
  * @category schemas
  */
-export const ChatRequest = Request.ChatRequest
-export type ChatRequest = Request.ChatRequest
+export const ChatRequest = Schema.Struct({
+  /** The id of the chat. */
+  id: Schema.String,
+  /** The act of the person that the client sends. */
+  trigger: Schema.Literals(["submit-message", "regenerate-message"]),
+  /** The id of the message that it is about. */
+  messageId: Schema.optional(Schema.String),
+  /** The messages of the page. */
+  messages: Schema.Array(SentMessage)
+})
+export interface ChatRequest extends Schema.Schema.Type<typeof ChatRequest> {}
 
 /**
  * Returns the messages of the user at the end of a request, under the ids of the client.
@@ -357,8 +405,15 @@ export type ChatRequest = Request.ChatRequest
  * @since 0.2.0
  * @category decoding
  */
-export const prompt: (request: ChatRequest, timestamp?: number) => ReadonlyArray<Message.User> =
-  Request.prompt
+export const prompt = (request: ChatRequest, timestamp = Date.now()): ReadonlyArray<Message.User> => {
+  if (answeredIn(request) !== undefined) return []
+  const { messages } = request
+  const last = messages.findLastIndex(({ role }) => role !== "user")
+  return messages.slice(last + 1).flatMap(({ id, parts }) => {
+    const content = parts.flatMap((part) => blockOf(part))
+    return content.length === 0 ? [] : [{ ...Message.user(content, timestamp), id }]
+  })
+}
 
 /**
  * Returns the id of the UI message whose parts have the answers of a person.
@@ -379,7 +434,7 @@ export const prompt: (request: ChatRequest, timestamp?: number) => ReadonlyArray
  * @since 0.2.0
  * @category decoding
  */
-export const answered = (request: ChatRequest): string | undefined => Request.answered(request)?.id
+export const answered = (request: ChatRequest): string | undefined => answeredIn(request)?.id
 
 /**
  * Returns the answers of a person in a request.
@@ -402,7 +457,42 @@ export const answered = (request: ChatRequest): string | undefined => Request.an
  * @since 0.2.0
  * @category decoding
  */
-export const answers: (request: ChatRequest) => Request.Answers = Request.answers
+export const answers = (request: ChatRequest): Answers => {
+  const { parts = [] } = answeredIn(request) ?? {}
+  return {
+    approvals: parts.flatMap(({ approval }) => {
+      if (approval?.approved === undefined || approval.isAutomatic === true) return []
+      const { approved, id: approvalId, reason } = approval
+      const decision = approved ? "approve" : "reject"
+      return [{ approvalId, decision, ...(reason === undefined ? {} : { reason }) }]
+    }),
+    outputs: parts.flatMap((part) => {
+      const { toolCallId } = part
+      const answer = answerOf(part)
+      return toolCallId === undefined || answer === undefined ? [] : [{ toolCallId, answer }]
+    })
+  }
+}
+
+/**
+ * The answers of a person in a request.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Answers {
+  /** The decisions about tool calls. */
+  readonly approvals: ReadonlyArray<{
+    readonly approvalId: string
+    readonly decision: "approve" | "reject"
+    readonly reason?: string
+  }>
+  /** The answers of the tool parts, by the id of the part: the output, or that the person declines, of a part with an error. */
+  readonly outputs: ReadonlyArray<{
+    readonly toolCallId: string
+    readonly answer: { readonly answer: Schema.Json } | { readonly declined: true; readonly reason?: string }
+  }>
+}
 
 /**
  * Returns the whole messages in the UI messages of a client, as `AgentEvent.fold` gives them.
@@ -494,3 +584,52 @@ type UiTool<One> =
   One extends Tool<infer _Name, infer Params, infer Success, infer _Failure, infer _R>
     ? { input: Params; output: Success }
     : never
+
+// ───────────────────────── The parts of a request
+
+/** The message whose parts have the answers of a person: the one that the client names, else the last one. */
+const answeredIn = ({ messageId, messages, trigger }: ChatRequest): SentMessage | undefined => {
+  const named = messages.find(({ id }) => id === messageId)
+  const message = trigger === "submit-message" && named?.role === "assistant" ? named : messages.at(-1)
+  return message?.role === "assistant" ? message : undefined
+}
+
+const blockOf = (part: Part): Message.User["content"] => {
+  if (part.type === "text" && part.text !== undefined) return [Message.text(part.text)]
+  if (part.type !== "file" || part.url === undefined || part.mediaType === undefined) return []
+  const source = sourceOf(part.url, part.mediaType)
+  if (/^image(\/|$)/.test(part.mediaType)) {
+    return [{ type: "image", source: "url" in source ? { url: source.url } : source }]
+  }
+  return [{ type: "file", source, ...(part.filename === undefined ? {} : { name: part.filename }) }]
+}
+
+const sourceOf = (url: string, mediaType: string) => {
+  const [, given = mediaType, base64, data = ""] = /^data:([^;,]*)[^,]*?(;base64)?,([^]*)$/.exec(url) ?? []
+  if (!url.startsWith("data:")) return { url, mediaType }
+  return {
+    data: base64 === undefined ? Base64.encode(percentDecoded(data)) : data,
+    mediaType: given === "" ? mediaType : given
+  }
+}
+
+const percentDecoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const answerOf = ({
+  errorText,
+  output,
+  preliminary,
+  state
+}: Part): Answers["outputs"][number]["answer"] | undefined => {
+  // The progress of the call.
+  if (preliminary === true) return undefined
+  if (state === "output-available" && output !== undefined) return { answer: output }
+  if (state !== "output-error") return undefined
+  return { declined: true, ...(errorText === undefined || errorText === "" ? {} : { reason: errorText }) }
+}
