@@ -25,15 +25,19 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import type { SocketServer } from "effect/socket/SocketServer"
-import type { SqlClient } from "effect/sql/SqlClient"
-import { checkTimeZone, type ClusterRefused, takeFile } from "./internal/ClusterRefused.ts"
 import * as Peers from "./internal/Peers.ts"
 import type { PeerSockets } from "./PeerSockets.ts"
 import * as PersistentMessages from "./internal/PersistentMessages.ts"
 import * as Shards from "./internal/Shards.ts"
-
-export { ClusterRefused } from "./internal/ClusterRefused.ts"
 export { Shards } from "./internal/Shards.ts"
+import * as Schema from "effect/Schema"
+import { TaggedError } from "../internal/errors.ts"
+import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import type * as Scope from "effect/Scope"
+import * as NodeSqliteLock from "../sql/NodeSqliteLock.ts"
+import * as SqlOwner from "../sql/SqlOwner.ts"
 
 /**
  * The options that all processes of a cluster share.
@@ -79,7 +83,7 @@ type Messages<O extends Options> = O extends { readonly workflows: true }
 type Worker = Cluster | Shards.Shards
 
 /** What a process needs that reaches others. */
-type Sockets = SqlClient | PeerSockets
+type Sockets = SqlClient.SqlClient | PeerSockets
 
 /** A tool may begin up to two seconds after the last write that the database accepted: no other worker has the session by then. */
 const shortest = Duration.seconds(5)
@@ -124,7 +128,7 @@ const messages = ({ workflows = false }: Options = {}) =>
  */
 export const embedded = <const O extends Options>(
   options?: O
-): Layer.Layer<Worker | Messages<O>, ClusterRefused, SqlClient> =>
+): Layer.Layer<Worker | Messages<O>, ClusterRefused, SqlClient.SqlClient> =>
   Sharding.layer.pipe(
     Layer.provideMerge(Runners.layerNoop),
     Layer.provideMerge(messages(options)),
@@ -209,3 +213,104 @@ export const client = <const O extends Options>(
     Layer.provide(ShardingConfig.layer(settings(options))),
     Layer.provide(Layer.effectDiscard(checkTimeZone))
   )
+
+// ───────────────────────── Conditions
+
+/**
+ * A process cannot take part in the cluster.
+ *
+ * **Details**
+ *
+ * `reason` is `"AlreadyRunning"` if another process uses the SQLite file, `"TimeZone"` if the sessions of PostgreSQL do not have the time
+ * zone UTC, and `"Storage"` if the database cannot be used.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class ClusterRefused extends TaggedError<ClusterRefused>()("ClusterRefused", {
+  /** The kind of failure. */
+  reason: Schema.Literals(["AlreadyRunning", "TimeZone", "Storage"]),
+  /** The failure in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+// ───────────────────────── The time zone of the sessions of PostgreSQL
+
+// Effect 4.1 keeps the times at which runners were last seen as TIMESTAMP without a zone, in the zone of the session that wrote them. A
+// runner that has another one, or a zone with summer time, takes living runners for dead, and dead ones for living.
+
+const utc: ReadonlyArray<unknown> = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Zulu"]
+
+/** Fails unless the sessions of PostgreSQL have the time zone UTC. */
+const checkTimeZone: Effect.Effect<void, ClusterRefused, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const zone = yield* Effect.mapError(zoneOf(sql), storageFailed)
+  if (utc.includes(zone)) return
+  const detail =
+    `The sessions of PostgreSQL have the time zone ${String(zone)}. Set that of the client to UTC: ` +
+    "PgClient.layer({ startupParameters: { timezone: \"UTC\" } }), or ALTER DATABASE … SET timezone = 'UTC'."
+  return yield* new ClusterRefused({ reason: "TimeZone", detail })
+})
+
+const zoneOf = (sql: SqlClient.SqlClient): Effect.Effect<unknown, SqlError> =>
+  sql.onDialectOrElse({
+    pg: () => Effect.map(sql`SELECT current_setting('TimeZone')`.values, ([row]) => row?.[0]),
+    orElse: () => Effect.succeed("UTC")
+  })
+
+const storageFailed = ({ message }: SqlError) => new ClusterRefused({ reason: "Storage", detail: message })
+
+// ───────────────────────── The lock of an SQLite file for one process
+
+// Effect 4.1 does not protect a file from a second process: with the same address, which is the default, each of them owns all shards and
+// runs each call.
+
+/** A process has one lock, so that its file has one name. */
+const only = 1
+
+/** Locks the database until the scope closes. The system takes the lock back from a process that ends, in whatever way. */
+const takeFile: Effect.Effect<void, ClusterRefused, SqlClient.SqlClient | Scope.Scope> = Effect.gen(
+  function* () {
+    const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+    const file = yield* Effect.mapError(fileOf(sql), storageFailed)
+    if (file === undefined) return
+    if (yield* hasOtherName(file)) return yield* linked(file)
+    const prefix = `${file}-durable-`
+    yield* Effect.catch(NodeSqliteLock.take(prefix, only), (error) =>
+      Effect.flatMap(Effect.mapError(NodeSqliteLock.isHeld(`${prefix}${only}`), storageFailed), (isHeld) =>
+        isHeld ? alreadyRunning(file) : storageFailed(error)
+      )
+    )
+  }
+)
+
+const fileOf = (sql: SqlClient.SqlClient) =>
+  sql.onDialectOrElse({
+    sqlite: () => SqlOwner.fileOf(sql),
+    orElse: () => Effect.undefined
+  })
+
+/** Whether a file has a second name: a process that uses it by that one has another lock and another log, which damages the file. */
+const hasOtherName = (file: string) =>
+  Effect.try({
+    try: () => process.getBuiltinModule("node:fs").statSync(file).nlink > 1,
+    catch: (error) => new ClusterRefused({ reason: "Storage", detail: String(error) })
+  })
+
+const linked = (file: string) =>
+  new ClusterRefused({
+    reason: "Storage",
+    detail: `${file} has a second name, a hard link, by which another process may damage it. Remove that name, or copy the file.`
+  })
+
+const alreadyRunning = (file: string) =>
+  new ClusterRefused({
+    reason: "AlreadyRunning",
+    detail:
+      `Another process uses ${file}. An SQLite file serves one process: ` +
+      "end the other one, or keep the runs in PostgreSQL."
+  })

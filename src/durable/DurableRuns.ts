@@ -23,14 +23,13 @@ import * as IdempotencyKeys from "../runs/IdempotencyKeys.ts"
 import { eventsOf } from "../runs/LogEntry.ts"
 import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
 import * as Calls from "./internal/Calls.ts"
-import * as Following from "./internal/Following.ts"
-import { LocalRuns, type Service as LocalService } from "./internal/LocalRuns.ts"
-import * as RunGauges from "./internal/RunGauges.ts"
+import * as Worker from "./internal/Worker.ts"
 import { SessionEntity } from "./internal/SessionEntity.ts"
-import * as SessionHandlers from "./internal/SessionHandlers.ts"
 import type { Shards } from "./internal/Shards.ts"
-
-export type { LocalRuns, Service as LocalRunsService, State as LocalState } from "./internal/LocalRuns.ts"
+export type { LocalRuns, Service as LocalRunsService, State as LocalState } from "./internal/Worker.ts"
+import * as Clock from "effect/Clock"
+import * as Metric from "effect/Metric"
+import * as Schedule from "effect/Schedule"
 
 /**
  * The options of the runs of a cluster.
@@ -109,10 +108,10 @@ export interface WorkerOptions extends Options, LiveRuns.Options {
  * @since 0.2.0
  */
 export const worker = ({ concurrency = 100, ...options }: WorkerOptions = {}): Layer.Layer<
-  LocalRuns,
+  Worker.LocalRuns,
   RunLogError,
   Agents | SessionStore | RunLogStore | Sharding | Shards
-> => SessionHandlers.layer({ ...options, concurrency })
+> => Worker.layer({ ...options, concurrency })
 
 /**
  * Makes a layer of the runs of a cluster, for a process that starts, watches and answers them.
@@ -163,12 +162,12 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
   const logs = yield* RunLogStore
   const sessions = yield* SessionStore
   const calls = new Calls.Calls(yield* SessionEntity.client, logs)
-  const local = Option.getOrUndefined(yield* Effect.serviceOption(LocalRuns))
+  const local = Option.getOrUndefined(yield* Effect.serviceOption(Worker.LocalRuns))
   let isDraining = false
   const left = yield* Deferred.make<void>()
   const draining = Effect.suspend(() => (isDraining ? new Problem.Draining({}) : Effect.void))
   const place = cwd === undefined ? {} : { cwd }
-  yield* RunGauges.measure(logs)
+  yield* measure(logs)
   return {
     health: Effect.andThen(draining, History.probe(logs)),
     sessions: {
@@ -231,7 +230,7 @@ const reads = (
 const watches = (
   calls: Calls.Calls,
   stores: History.Stores,
-  local: LocalService | undefined,
+  local: Worker.Service | undefined,
   left: Effect.Effect<void>
 ): Pick<Runs.Service, "watch" | "events"> => {
   const watch = watcher(calls, stores, local, left)
@@ -246,15 +245,15 @@ const watches = (
 const watcher = (
   calls: Calls.Calls,
   stores: History.Stores,
-  local: LocalService | undefined,
+  local: Worker.Service | undefined,
   left: Effect.Effect<void>
 ): Runs.Service["watch"] => {
   const holders = new Holders()
   return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false, partials = false } = {}) {
     const here = local?.sessionOf(runId)
     const run = here === undefined ? yield* calls.find(runId) : { runId, sessionId: here, ended: undefined }
-    if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(stores, run, after))
-    const pages = Stream.interruptWhen(Following.live(stores, calls.watch(run, partials), run, after), left)
+    if (run.ended !== undefined) return yield* SessionProblem.logging(Calls.ended(stores, run, after))
+    const pages = Stream.interruptWhen(Calls.live(stores, calls.watch(run, partials), run, after), left)
     if (cancelOnLeave === false) return pages
     let isOver = false
     const toEnd = Stream.onEnd(
@@ -265,3 +264,33 @@ const watcher = (
     return holders.held(runId, toEnd, { cancelOnLeave, cancel, isOver: () => isOver })
   })
 }
+
+// ───────────────────────── Gauges
+
+const gauge = (name: string, description: string) =>
+  Metric.gauge(`effect_agent.durable.runs.${name}`, { description })
+
+const seenAt = Metric.gauge("effect_agent.durable.seen", {
+  description: "The time at which this process has last read the database, in seconds since the epoch"
+})
+const unended = gauge("unended", "Runs that have not ended")
+const parked = gauge("parked", "Runs that no worker starts until someone resumes them")
+const repeated = gauge("repeated", "Runs that were started again, and have made no progress since")
+const oldest = gauge("oldest", "The age of the oldest run that has not ended and is not parked, in seconds")
+
+/** Measures four times a minute until the scope closes. */
+const measure = (logs: Logs) =>
+  Effect.gen(function* () {
+    const runs = yield* logs.unended
+    const now = yield* Clock.currentTimeMillis
+    const going = runs.filter((run) => run.parked === undefined)
+    const ages = going.map(({ created }) => (now - created) / 1000)
+    yield* Metric.update(unended, runs.length)
+    yield* Metric.update(parked, runs.length - going.length)
+    yield* Metric.update(repeated, going.filter(({ attempts }) => attempts > 1).length)
+    yield* Metric.update(
+      oldest,
+      ages.reduce((most, age) => Math.max(most, age), 0)
+    )
+    yield* Metric.update(seenAt, now / 1000)
+  }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced("15 seconds")), Effect.forkScoped, Effect.asVoid)

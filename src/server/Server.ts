@@ -20,14 +20,11 @@ import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Problem from "../api/Problem.ts"
 import type { Provider } from "../Provider.ts"
-import * as AccessLog from "./internal/AccessLog.ts"
 import { Admission } from "./internal/Admission.ts"
-import { Guards, hostNameOf, loopback } from "./internal/Guards.ts"
+import { Guards, hostNameOf, loopback, Cors, originOf, matching, routeTable } from "./internal/Guards.ts"
 import * as Handlers from "./internal/Handlers.ts"
-import * as Cors from "./internal/Cors.ts"
 import * as OpenApiPage from "./internal/OpenApiPage.ts"
 import * as ProxyRoutes from "./ProxyRoutes.ts"
-import * as RouteTable from "./internal/RouteTable.ts"
 import type { Route } from "./Routes.ts"
 import { Runs } from "../runs/Runs.ts"
 import * as Trace from "../runs/Trace.ts"
@@ -134,8 +131,8 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
     const routes = [...beside, OpenApiPage.document(beside)]
     const guards = new Guards({
       hosts: [...loopback, ...hosts.map(hostNameOf)],
-      cors: new Cors.Cors({ origins: origins.map(Cors.originOf), allowHeaders, exposeHeaders }),
-      methods: RouteTable.make([...routes, OpenApiPage.root])
+      cors: new Cors({ origins: origins.map(originOf), allowHeaders, exposeHeaders }),
+      methods: routeTable([...routes, OpenApiPage.root])
     })
     const admission = new Admission({
       tokens: Effect.isEffect(tokens) ? tokens : Effect.succeed(tokens),
@@ -153,13 +150,13 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
     const router = yield* Effect.provideService(
       HttpRouter.toHttpEffect(all),
       HttpRouter.RouterConfig,
-      RouteTable.config
+      matching
     )
     const app = Trace.ofRequest(Effect.catchCause(router, (cause) => broken(guards, cause))).pipe(
       guards.before,
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodySize))
     )
-    return options.accessLog === true ? AccessLog.logged(app) : app
+    return options.accessLog === true ? Handlers.logged(app) : app
   })
 
 /** The routes beside those of the API. */

@@ -3,7 +3,7 @@ import { Cause, Effect, Fiber, Logger, Ref, References, Stream } from "effect"
 import { RunLogStore } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { TestClock } from "effect/testing"
-import * as Following from "../../src/durable/internal/Following.ts"
+import { live } from "../../src/durable/internal/Calls.ts"
 
 const sessions = SessionStore.make(MemorySessionStore.storage())
 
@@ -21,7 +21,7 @@ describe("a watcher of a run of a cluster", () => {
           faults-- > 0 ? new RunLogStore.RunLogError({ detail: "the database is away" }) : logs.read(run)
         )
       // The worker of the run is gone.
-      const pages = Following.live({ logs: { ...logs, read }, sessions }, () => Stream.empty, run, 0)
+      const pages = live({ logs: { ...logs, read }, sessions }, () => Stream.empty, run, 0)
       const seen = yield* Effect.forkChild(Stream.runCollect(pages))
       yield* TestClock.adjust("1 second")
       const tags = (yield* Fiber.join(seen)).flatMap((page) => page.map(({ tag }) => tag))
@@ -42,7 +42,7 @@ describe("a watcher of a run of a cluster", () => {
         Ref.update(looks, (count) => count + 1),
         logs.find(runId)
       )
-    const pages = Following.live({ logs: { ...logs, find }, sessions }, worker, run, 0)
+    const pages = live({ logs: { ...logs, find }, sessions }, worker, run, 0)
     yield* Effect.forkChild(Stream.runDrain(pages), { startImmediately: true })
     return { looks: Ref.getAndSet(looks, 0) }
   })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Schema } from "effect"
-import * as Requests from "../../src/durable/internal/Requests.ts"
+import * as Requests from "../../src/durable/internal/SessionEntity.ts"
 
 /** The bodies of requests as version 1 stored them. They do not change. */
 const version1 = {

@@ -11,7 +11,7 @@ import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Json from "../../internal/json.ts"
 import * as Problem from "../../api/Problem.ts"
-import { answered, Refusal, refuse } from "./Refusal.ts"
+import { answered, Refusal, refuse } from "./Guards.ts"
 import type { Body } from "../Routes.ts"
 import * as Duration from "effect/Duration"
 

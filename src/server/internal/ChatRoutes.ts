@@ -15,7 +15,11 @@ import type { Service } from "../../runs/Runs.ts"
 
 type Options = Pick<AiSdkUi.Options, "dynamic">
 
-export const make = (runs: Service, chats: Following.Chats, options: Options): ReadonlyArray<Routes.Route> => [
+export const make = (
+  runs: Service,
+  chats: Following.Chats,
+  options: Options
+): ReadonlyArray<Routes.Route> => [
   Routes.make("POST", "/ui/chat", chat(runs, chats, options), {
     body: "json",
     summary:

@@ -7,12 +7,15 @@ import * as Effect from "effect/Effect"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Problem from "../../api/Problem.ts"
-import * as Cors from "./Cors.ts"
-import { answered, refuse } from "./Refusal.ts"
+import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
+import * as FindMyWay from "effect/http/FindMyWay"
+import * as HttpApi from "effect/http-api/HttpApi"
+import { Api } from "../../api/Api.ts"
+import type { Route } from "../Routes.ts"
 
 export interface Options {
   readonly hosts: ReadonlyArray<string>
-  readonly cors: Cors.Cors
+  readonly cors: Cors
   /** The methods of a path. */
   readonly methods: (url: string) => ReadonlyArray<string>
 }
@@ -39,10 +42,7 @@ export class Guards {
           ? router
           : refuse(new Problem.OriginForbidden({}))
       const isCross = origin !== undefined && isKnown && isAllowed
-      return HttpServerResponse.setHeaders(
-        yield* answered(response),
-        isCross ? cors.headers(origin) : Cors.vary
-      )
+      return HttpServerResponse.setHeaders(yield* answered(response), isCross ? cors.headers(origin) : vary)
     })
 
   /** Answers a request for which the router has no route. */
@@ -74,3 +74,129 @@ export const allowsHost = (names: ReadonlyArray<string>, host: string): boolean 
 
 /** The names of this machine that no other one has. */
 export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
+
+// ───────────────────────── Refusals
+//
+// The refusal of a request before its handler: a problem, and the headers that go with it.
+
+type Headers = Readonly<Record<string, string>>
+
+export class Refusal {
+  readonly _tag = "Refusal"
+  readonly problem: HttpServerRespondable.Respondable
+  readonly headers: Headers
+  constructor(problem: HttpServerRespondable.Respondable, headers: Headers = {}) {
+    this.problem = problem
+    this.headers = headers
+  }
+
+  get response(): Effect.Effect<HttpServerResponse.HttpServerResponse> {
+    return Effect.map(HttpServerRespondable.toResponse(this.problem), (response) =>
+      HttpServerResponse.setHeaders(response, this.headers)
+    )
+  }
+}
+
+/** Fails with a refusal. */
+export const refuse = (problem: HttpServerRespondable.Respondable, headers?: Headers) =>
+  Effect.fail(new Refusal(problem, headers))
+
+/** Answers with the refusal. */
+export const answered = <A, E, R>(effect: Effect.Effect<A, E | Refusal, R>) =>
+  Effect.catchIf(
+    effect,
+    (error: E | Refusal): error is Refusal => error instanceof Refusal,
+    ({ response }) => response
+  )
+
+// ───────────────────────── Cors
+//
+// The origins whose pages may use a server.
+
+/** An origin as browsers send it: without a path, a port that is the usual one, and capitals. */
+export const originOf = (text: string): string =>
+  /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text).origin : text
+
+export const vary = { vary: "origin", "x-content-type-options": "nosniff" }
+
+const usual = {
+  allowed: ["authorization", "content-type", "idempotency-key", "last-event-id"],
+  exposed: ["retry-after", "location", "x-vercel-ai-ui-message-stream"]
+}
+
+interface CorsOptions {
+  readonly origins: ReadonlyArray<string>
+  readonly allowHeaders: ReadonlyArray<string>
+  readonly exposeHeaders: ReadonlyArray<string>
+}
+
+export class Cors {
+  private readonly origins: ReadonlyArray<string>
+  private readonly allowed: string
+  private readonly exposed: string
+
+  constructor({ allowHeaders, exposeHeaders, origins }: CorsOptions) {
+    this.origins = origins
+    this.allowed = [...usual.allowed, ...allowHeaders].join(", ")
+    this.exposed = [...usual.exposed, ...exposeHeaders].join(", ")
+  }
+
+  /** Whether a page of an origin may use the server: one of the list, and a page of the server itself. */
+  allows(origin: string, host: string): boolean {
+    return (
+      this.origins.includes(origin) ||
+      (host !== "" && (origin === `http://${host}` || origin === `https://${host}`))
+    )
+  }
+
+  /** The headers by which a browser lets a page of an origin read the response. */
+  headers(origin: string): Readonly<Record<string, string>> {
+    return {
+      ...vary,
+      "access-control-allow-origin": origin,
+      "access-control-expose-headers": this.exposed
+    }
+  }
+
+  /** The answer to the question of a browser before a request. */
+  preflight(methods: ReadonlyArray<string>): HttpServerResponse.HttpServerResponse {
+    return HttpServerResponse.empty({
+      status: 204,
+      headers: {
+        "access-control-allow-methods": methods.join(", "),
+        "access-control-allow-headers": this.allowed,
+        "access-control-max-age": "600"
+      }
+    })
+  }
+}
+
+// ───────────────────────── Routes
+//
+// The methods of each path, for requests that have no route: Effect's router does not distinguish a path that it does not have from a method
+// that it does not have.
+
+/** The way in which paths are matched: as they are written. */
+export const matching = {
+  maxParamLength: 2400,
+  caseSensitive: true,
+  ignoreDuplicateSlashes: false,
+  ignoreTrailingSlash: false
+}
+
+const methods = ["GET", "POST", "PATCH", "DELETE", "HEAD"]
+
+/** Makes the table of the API and of other routes. */
+export const routeTable = (
+  routes: ReadonlyArray<Pick<Route, "method" | "path">>
+): ((url: string) => ReadonlyArray<string>) => {
+  const router = FindMyWay.make<undefined>(matching)
+  const add = (method: string, path: Route["path"]) =>
+    router.on(method === "GET" ? ["GET", "HEAD"] : method, path, undefined)
+  for (const { method, path } of routes) add(method, path)
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { method, path } }) => add(method, `/${path.slice(1)}`)
+  })
+  return (url) => methods.filter((method) => router.find(method, url) !== undefined)
+}
