@@ -4,8 +4,11 @@ import { RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { Completion } from "../../src/runs/internal/Completion.ts"
 import * as Ending from "../../src/runs/internal/Ending.ts"
 import * as LogLine from "../../src/runs/internal/LogLine.ts"
+import { LogProgress } from "../../src/runs/internal/RunProgress.ts"
+import * as LogEntry from "../../src/runs/LogEntry.ts"
 import { layer } from "./host.ts"
 
 const of = (runId: string, seq: number, timestamp: number) => ({ runId, seq, timestamp })
@@ -71,6 +74,17 @@ describe("the end of a run that lost its process", () => {
       const last = end.at(-1)
       assert.isTrue(last?._tag === "RunEnd" && last.durationMs >= 0)
     })
+
+  it("has no member that the log loses", () => {
+    const progress = new LogProgress(events)
+    const completion = new Completion(progress, 2000)
+    const outer = progress.runs.get("outer")
+    if (outer !== undefined) completion.endRun(outer, { status: "cancelled" })
+    const ended = Ending.of({ runId: "outer" }, events, { status: "cancelled" }, 2000)
+    assert.isNotEmpty(completion.added)
+    for (const event of [...ended, ...completion.added])
+      assert.deepStrictEqual(LogEntry.eventOf(JSON.parse(JSON.stringify(event))), event)
+  })
 
   it.effect("has numbers behind those of deltas that watchers have seen and no log keeps", () =>
     Effect.gen(function* () {

@@ -4,6 +4,7 @@
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import { CompactionFailed } from "../../internal/failureReason.ts"
 import * as ToolOutcome from "../../internal/toolOutcome.ts"
+import { plain } from "../../internal/toolOutput.ts"
 import * as Message from "../../Message.ts"
 import type { LogProgress, RunProgress } from "./RunProgress.ts"
 import * as Ending from "./Ending.ts"
@@ -165,9 +166,9 @@ export class Completion {
         name: start.toolName,
         rawArguments: ""
       } as const
-      const { outcome, output: result } = isBegun ? ToolOutcome.unknown(named) : ToolOutcome.notBegun
+      const { outcome, output } = isBegun ? ToolOutcome.unknown(named) : ToolOutcome.notBegun
       const beside = handle === undefined ? {} : { background: handle, turn: start.turn ?? 0 }
-      const ended = { result, isError: true, outcome, durationMs: 0, ...beside }
+      const ended = { result: plain(output), isError: true, outcome, durationMs: 0, ...beside }
       this.add({ ...call, ...run.base(this.now), _tag: "ToolExecutionEnd", ...ended })
     }
   }

@@ -7,6 +7,7 @@ import * as Struct from "effect/Struct"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import * as FailureReason from "../../internal/failureReason.ts"
 import { InvalidInput } from "../../internal/invalidInput.ts"
+import { plain } from "../../internal/toolOutput.ts"
 import { RunFailed } from "../../Run.ts"
 import { SessionError, StorageFailed } from "../../Session.ts"
 import type { RunKey, RunLogError } from "../RunLogStore.ts"
@@ -150,7 +151,7 @@ const endOf = (event: Start, isBegun: boolean): OfTag<"ToolExecutionEnd"> => {
     ? `The run ended while tool ${event.toolName} ran, and the end of the call is not known. It may have had effects: check before you call it again.`
     : "Not run: the run ended before this call began."
   const outcome = isBegun ? ("unknown" as const) : ("aborted" as const)
-  const result = Tool.failure(text)
+  const result = plain(Tool.failure(text))
   const call = Struct.omit(event, ["label", "params"])
   return { ...call, _tag: "ToolExecutionEnd", result, isError: true, outcome, durationMs: 0 }
 }
