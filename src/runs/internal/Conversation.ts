@@ -7,7 +7,6 @@
  * the requests to a run at work, which its agent takes, the events of the run (`holding`), its end (`ended`), for which the next command
  * waits, and the loss of the session (`lose`).
  */
-import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,7 +19,7 @@ import type { AgentEvent } from "../../AgentEvent.ts"
 import * as Problem from "../../api/Problem.ts"
 import * as FailureReason from "../../internal/failureReason.ts"
 import { Served } from "../../internal/openAgent.ts"
-import { type Record, type Session, SessionError, StorageFailed } from "../../Session.ts"
+import { type Session, SessionError, StorageFailed } from "../../Session.ts"
 import type * as SessionStore from "../../sessions/SessionStore.ts"
 import type { Service as Agents } from "../Agents.ts"
 import { leaving, type Places } from "../Gate.ts"
@@ -103,10 +102,6 @@ const patience = "1 second"
 /** The time for which a session that was just made stays open. */
 const moment = "2 seconds"
 
-/** Records of an agent that runs by itself. */
-const noRun = ({ record }: Session, records: ReadonlyArray<Record>) =>
-  Arr.isReadonlyArrayNonEmpty(records) ? record(records) : Effect.void
-
 export class Conversation {
   readonly sessionId: string
   state: State = { _tag: "Closed", waiting: [], left: Latch.makeUnsafe() }
@@ -116,7 +111,6 @@ export class Conversation {
   /** The run that has begun last. */
   private last: LiveRun | undefined
   private hold: Hold | undefined
-  private place: Place | undefined
   private idempotency: IdempotencyKeys | undefined
   private readonly host: Process
 
@@ -228,27 +222,19 @@ export class Conversation {
 
   /** The session while this process holds it. */
   private holding(session: SessionStore.OpenSession): SessionStore.OpenSession {
-    const hold = new Hold(
-      Effect.suspend(() => this.lose),
-      (error) => this.current?.refuse(error)
-    )
-    const held = hold.of(session, {
-      isInSession: () => this.parts.logs.inSessions === true && this.current?.isRecorded === true,
-      keep: (records, events) => this.current?.keep(records, events) ?? noRun(held, records),
-      show: (deltas) => this.current?.show(deltas) ?? true,
-      flush: Effect.suspend(() => this.current?.flush ?? Effect.void),
-      note: (records) => this.current?.note(records)
+    this.hold = new Hold(session, {
+      run: () => this.current,
+      hasLines: this.parts.logs.inSessions === true,
+      onLost: Effect.suspend(() => this.lose)
     })
-    this.hold = hold
-    this.place = hold.placeOf(session)
-    return held
+    return this.hold.session
   }
 
   /** The session, for the logs of its runs. */
   readonly log: Place = {
-    record: (records) => Effect.suspend(() => this.place?.record(records) ?? this.notOpen),
-    keep: (lines) => Effect.suspend(() => this.place?.keep(lines) ?? this.notOpen),
-    write: (lines) => Effect.suspend(() => this.place?.write(lines) ?? this.notOpen)
+    record: (records) => Effect.suspend(() => this.hold?.place.record(records) ?? this.notOpen),
+    keep: (lines) => Effect.suspend(() => this.hold?.place.keep(lines) ?? this.notOpen),
+    write: (lines) => Effect.suspend(() => this.hold?.place.write(lines) ?? this.notOpen)
   }
 
   private readonly notOpen = Effect.suspend(
