@@ -6,7 +6,6 @@ import * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as LogLine from "./internal/LogLine.ts"
 import { RunLog } from "./internal/RunLog.ts"
-import { unpacked } from "./internal/Packing.ts"
 import {
   type RunKey,
   RunLogError,
@@ -51,7 +50,7 @@ export const linesOf = Effect.fnUntraced(function* (
             ? Effect.succeed([])
             : Effect.fail(new RunLogError({ detail: error.message }))
         )
-  const stored = LogLine.read(lines, unpacked(inSession))
+  const stored = LogLine.read(lines, LogLine.unpacked(inSession))
   const isThere = lines.length + inSession.length > 0
   return { ...stored, created: stored.created === 0 ? run.created : stored.created, isThere }
 })

@@ -4,8 +4,8 @@ import type { ServedTrip } from "../../harness/bench/servedTrip.ts"
 
 /** What one prompt over HTTP may pass of the package. A change may lower these and raise none. */
 const bounds: Readonly<Record<string, ServedTrip>> = {
-  durable: { files: 137, functions: 1_276 },
-  plain: { files: 128, functions: 1_170 }
+  durable: { files: 129, functions: 1_276 },
+  plain: { files: 122, functions: 1_170 }
 }
 
 describe("the way of a served prompt", () => {

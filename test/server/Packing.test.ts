@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message } from "effect-agent"
 import type { SessionEntry, SessionStore } from "effect-agent/sessions"
-import { unpacked } from "../../src/runs/internal/Packing.ts"
+import { unpacked } from "../../src/runs/internal/LogLine.ts"
 
 const logged = (line: object): SessionStore.Logged => ({
   _tag: "Logged",

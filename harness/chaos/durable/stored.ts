@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Message } from "effect-agent"
 import { RunLogStore } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
-import { unpacked } from "../../../src/runs/internal/Packing.ts"
+import { unpacked } from "../../../src/runs/internal/LogLine.ts"
 import * as Stores from "./stores.ts"
 
 export interface Stored {

@@ -21,7 +21,6 @@ import type { Record, SessionError } from "../../Session.ts"
 import type { Logged } from "../../sessions/SessionStore.ts"
 import * as LogLine from "./LogLine.ts"
 import type { Message } from "../../Message.ts"
-import { Packer } from "./Packing.ts"
 import type { Pace } from "../Watchers.ts"
 import * as Request from "./Request.ts"
 import { RunLog } from "./RunLog.ts"
@@ -100,7 +99,7 @@ export class LiveRun implements RunKey {
   private isStoring = false
   private readonly turn = Semaphore.makeUnsafe(1)
   /** Writes events without the texts that the session has. */
-  private readonly packer = new Packer()
+  private readonly packer = new LogLine.Packer()
   /** Whether the agent writes its events to the session of the run. */
   isRecorded = false
   private onId: (run: LiveRun) => void = () => {}
