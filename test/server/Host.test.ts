@@ -1,8 +1,9 @@
 /** Runs that survive their process, which may have no room for another one. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
-import { Agent, Approval } from "effect-agent"
+import { Agent, Approval, Message, Session } from "effect-agent"
 import { Agents, RunLogStore } from "effect-agent/server"
+import { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as LiveRuns from "../../src/runs/LiveRuns.ts"
@@ -13,11 +14,12 @@ import { gated } from "./runsContract.ts"
 const made = Effect.gen(function* () {
   const { gate, script, setup } = yield* gated
   const twice = [...script.slice(0, 1), ...script]
-  const room: { isFull: boolean; faults: number; append: Effect.Effect<void, RunLogStore.RunLogError> } = {
-    isFull: false,
-    faults: 0,
-    append: Effect.void
-  }
+  const room: {
+    isFull: boolean
+    faults: number
+    append: Effect.Effect<void, RunLogStore.RunLogError>
+    rewind: Effect.Effect<void, Session.SessionError>
+  } = { isFull: false, faults: 0, append: Effect.void, rewind: Effect.void }
   const kept = yield* stores
   const logs = yield* Effect.provide(RunLogStore.RunLogStore, kept)
   const faulty = Layer.succeed(RunLogStore.RunLogStore, {
@@ -34,7 +36,24 @@ const made = Effect.gen(function* () {
         room.faults-- > 0 ? new RunLogStore.RunLogError({ detail: "the disk is full" }) : logs.begun(run)
       )
   })
-  const places = Layer.merge(kept, faulty)
+  const sessions = yield* Effect.provide(SessionStore.SessionStore, kept)
+  const rewinding = (session: SessionStore.OpenSession): SessionStore.OpenSession => ({
+    ...session,
+    get restored() {
+      return session.restored
+    },
+    rewindBefore: (messageId) =>
+      Effect.andThen(
+        Effect.suspend(() => room.rewind),
+        session.rewindBefore(messageId)
+      )
+  })
+  const refusing = Layer.succeed(SessionStore.SessionStore, {
+    ...sessions,
+    create: (options) => Effect.map(sessions.create(options), rewinding),
+    open: (sessionId) => Effect.map(sessions.open(sessionId), rewinding)
+  })
+  const places = Layer.merge(refusing, faulty)
   const agents = Agents.layer(({ session }) => Agent.make({ model: "any", ...setup, session })).pipe(
     Layer.provide([ScriptedProvider.layer(twice), Approval.layer({ rules: [], otherwise: "allow" })])
   )
@@ -60,6 +79,26 @@ describe("a process without room for another run", () => {
       assert.strictEqual(host.active(sessionId)?.runId, first.runId)
       assert.isDefined(second.pollUnsafe())
       assert.strictEqual((yield* Fiber.join(second)).status, "queued")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("begins the run behind one whose session could not be rewound", () =>
+    Effect.gen(function* () {
+      const { gate, host, room, runs, sessionId } = yield* made
+      yield* Deferred.succeed(gate, undefined)
+      const prompt = Message.user("one")
+      const { runId } = yield* runs.start({ sessionId, prompt })
+      yield* Stream.runDrain(yield* runs.events(runId, 0))
+      room.isFull = true
+      const first = yield* runs.start({ sessionId, prompt: "again", replaces: prompt.id })
+      const second = yield* runs.start({ sessionId, prompt: "two", when: "queue" })
+      room.isFull = false
+      const reason = new Session.StorageFailed({ operation: "write", detail: "the disk is full" })
+      room.rewind = new Session.SessionError({ sessionId, reason })
+      assert.strictEqual(yield* host.adopt({ runId: first.runId, sessionId }), "over")
+      assert.strictEqual(yield* host.adopt({ runId: second.runId, sessionId }), "over")
+      assert.strictEqual((yield* runs.get(first.runId)).status, "failed")
+      assert.strictEqual((yield* runs.get(second.runId)).status, "completed")
     }).pipe(Effect.scoped)
   )
 

@@ -438,11 +438,15 @@ export class Conversation {
       if (this.current === run) this.become(this.withoutRun)
       const next = this.nextBegun()
       const rest = Effect.andThen(this.restLater(this.parts.idle), this.afterSuspended(run))
-      return Effect.andThen(run.close, this.isSpent ? this.renewed : (next ?? rest))
+      const isToOpen = this.isSpent || this.state._tag === "Closed"
+      return Effect.andThen(run.close, isToOpen ? this.renewed : (next ?? rest))
     })
   }
 
-  /** Opens the session again for the runs that wait, from what the store has: the session has taken nothing of the end of its last run. */
+  /**
+   * Opens the session again for the runs that wait, from what the store has: the session has taken nothing of the end of its last run, or
+   * was closed because it could not be rewound for it.
+   */
   private readonly renewed: Effect.Effect<void> = Effect.suspend(() => {
     const opened = Effect.suspend(() => (this.first === undefined ? this.close : Effect.asVoid(this.open)))
     const renewed = Effect.catch(opened, () => this.lose)
