@@ -2,7 +2,7 @@
 import type { Mutant } from "./Mutant.ts"
 
 const test = "test/mcp-server/AgentMcpServer.test.ts"
-const permission = { file: "src/mcp/internal/ServedCalls.ts", test }
+const permission = { file: "src/mcp/AgentMcpServer.ts", test }
 const refusal = { ...permission, fault: "refuses calls that it denies" }
 
 export const mutants: ReadonlyArray<Mutant> = [
