@@ -25,7 +25,6 @@ import { ProviderError, type Reason, StreamTruncated } from "../ProviderError.ts
 import * as VendorText from "../http/VendorText.ts"
 import * as CallOptions from "./internal/CallOptions.ts"
 import * as AiSdkAnswer from "./internal/AiSdkAnswer.ts"
-import * as PromptMessages from "./internal/PromptMessages.ts"
 
 /**
  * A model of version 3 or 4 of the specification.
@@ -182,7 +181,7 @@ const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<ModelEve
     Effect.gen(function* () {
       const model = yield* modelOf(speaker, request.model)
       const reader = { provider: speaker.id, vendor: model.provider.split(".")[0] ?? "" }
-      const prompt = PromptMessages.make(request, reader)
+      const prompt = CallOptions.promptMaker(request, reader)
       if (Result.isFailure(prompt)) return yield* prompt.failure
       const { headers, parts } = yield* open(speaker, model, request, prompt.success)
       const { options } = request

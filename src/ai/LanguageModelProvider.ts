@@ -37,9 +37,8 @@ import type { ModelOptions } from "../RunOptions.ts"
 import * as Usage from "../Usage.ts"
 import * as PartMetadata from "../reply/PartMetadata.ts"
 import { PartReply } from "../reply/PartReply.ts"
-import * as AiReason from "./internal/AiReason.ts"
+import * as ModelCall from "./internal/ModelCall.ts"
 import * as AiParts from "./internal/AiParts.ts"
-import * as PromptMessages from "./internal/PromptMessages.ts"
 
 /**
  * The options of such a provider.
@@ -159,7 +158,7 @@ export const make = (
     const providerName = Option.getOrElse(yield* Effect.serviceOption(Model.ProviderName), () => "effect-ai")
     const modelName = Option.getOrUndefined(yield* Effect.serviceOption(Model.ModelName))
     const id = options?.id ?? providerName
-    const promptOf = PromptMessages.maker(id)
+    const promptOf = ModelCall.maker(id)
     const configure = options?.configure
     const fail = (reason: Reason) => Stream.fail(new ProviderError({ provider: id, reason }))
     const warn = yield* warnOnce
@@ -258,7 +257,7 @@ const toEvents = (
         return pull.pipe(
           Effect.catch((end) =>
             Effect.flatMap(Clock.currentTimeMillis, (now) =>
-              failed(Cause.isDone(end) ? truncated : AiReason.fromAiError(end, now))
+              failed(Cause.isDone(end) ? truncated : ModelCall.fromAiError(end, now))
             )
           ),
           Effect.flatMap((parts) => {
@@ -302,7 +301,7 @@ class Answer {
   add(parts: ReadonlyArray<Part>): ReadonlyArray<ModelEvent> {
     for (const part of parts) {
       if (this.outcome !== undefined) break
-      if (part.type === "error") this.outcome = AiReason.fromUnknown(part.error)
+      if (part.type === "error") this.outcome = ModelCall.fromUnknown(part.error)
       else this.part(part, (this.begun ??= this.begin(part)))
     }
     return this.begun?.take() ?? []

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { reasonOf } from "../../src/ai-sdk/internal/AiSdkAnswer.ts"
-import { fromUnknown } from "../../src/ai/internal/AiReason.ts"
+import { fromUnknown } from "../../src/ai/internal/ModelCall.ts"
 import * as VendorFailure from "../../src/http/VendorFailure.ts"
 
 const failed = (name: string, members: object) => Object.assign(new Error("failed"), { name, ...members })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { AiError } from "effect/ai"
-import * as AiReason from "../../src/ai/internal/AiReason.ts"
+import * as ModelCall from "../../src/ai/internal/ModelCall.ts"
 import { Arguments } from "../../src/providers/internal/gemini/parts.ts"
 import * as CallArguments from "../../src/providers/internal/writing.ts"
 import * as CallId from "../../src/providers/internal/writing.ts"
@@ -121,11 +121,11 @@ const readers: ReadonlyArray<readonly [name: string, read: (text: string) => unk
   ["a failure of a tool", (text) => FailureText.of(new Error(text))],
   ["a failure of a tool that is no error", (text) => FailureText.of({ said: text, [text]: 1 })],
   ["the first line of a failure", FailureText.firstLine],
-  ["an error of effect/ai", (text) => AiReason.fromUnknown(new Error(text))],
+  ["an error of effect/ai", (text) => ModelCall.fromUnknown(new Error(text))],
   [
     "an error of effect/ai with its body",
     (description) =>
-      AiReason.fromAiError(
+      ModelCall.fromAiError(
         AiError.make({ module: "m", method: "m", reason: new AiError.InvalidRequestError({ description }) })
       )
   ],
