@@ -5,7 +5,7 @@
 import * as Result from "effect/Result"
 
 /** An image of one of the four types that all vendors read. */
-export interface ImageFile {
+interface ImageFile {
   readonly mediaType: string
   /** Pixels. */
   readonly width: number
@@ -13,7 +13,7 @@ export interface ImageFile {
 }
 
 /** An image that is cut, or whose parts do not follow each other as they must. */
-export interface Broken {
+interface Broken {
   readonly mediaType: string
   readonly fault: string
 }

@@ -343,7 +343,7 @@ const leave = (path: string, lock: Lock): void => {
 
 // ───────────────────────── The type of a file, by its first bytes, not by its name
 
-export type FileKind =
+type FileKind =
   | { readonly _tag: "Text"; readonly encoding: "utf-8" | "utf-16le" | "utf-16be" }
   | { readonly _tag: "Image"; readonly mediaType: string }
   | { readonly _tag: "Binary"; readonly format: string }

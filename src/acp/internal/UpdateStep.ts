@@ -329,7 +329,7 @@ export const requestedCall = (
 type Block = Message.User["content"][number] | Message.Media | Message.Source
 
 /** A block as content, none where ACP has no place for it: a file by its id at a vendor, a source without an address. */
-export const blockContent = (block: Block): ReadonlyArray<ContentBlock> => {
+const blockContent = (block: Block): ReadonlyArray<ContentBlock> => {
   switch (block.type) {
     case "text":
       return block.text === "" ? [] : [{ type: "text", text: block.text }]
@@ -371,13 +371,13 @@ const inline = (
 }
 
 /** The content of a tool result. */
-export const resultContent = (content: Message.ToolResult["content"]): Array<ToolCallContent> =>
+const resultContent = (content: Message.ToolResult["content"]): Array<ToolCallContent> =>
   content.flatMap(blockContent).map((block) => ({ type: "content", content: block }))
 
 type Chunk = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk"
 
 /** A piece of a message. */
-export const chunk = (sessionUpdate: Chunk, messageId: string, content: ContentBlock): SessionUpdate => ({
+const chunk = (sessionUpdate: Chunk, messageId: string, content: ContentBlock): SessionUpdate => ({
   sessionUpdate,
   messageId,
   content

@@ -123,8 +123,7 @@ export const hasFailed = ({ stopReason }: Message.Assistant): boolean =>
   stopReason === "error" || stopReason === "aborted"
 
 /** Converts the blocks of an answer. */
-export const contentOf = (answer: Message.Assistant): ReadonlyArray<OutputContent> =>
-  answer.content.flatMap(part)
+const contentOf = (answer: Message.Assistant): ReadonlyArray<OutputContent> => answer.content.flatMap(part)
 
 /** Sources, media and tools that the vendor ran have no place in oneringai's answers. */
 const part = (block: Message.Assistant["content"][number]): ReadonlyArray<OutputContent> => {

@@ -261,7 +261,7 @@ const leaveBothOut = (changes: Changes, reason: string): void => {
 // ───────────────────────── Members of the body
 
 /** The members of `modelOptions.vendor` for a provider. */
-export const vendorOf = (vendor: ModelOptions["vendor"], provider: string): Json.JsonObject | Reason => {
+const vendorOf = (vendor: ModelOptions["vendor"], provider: string): Json.JsonObject | Reason => {
   for (const [id, members] of Object.entries(vendor ?? {})) {
     if (!Json.isObject(members)) return misplaced(id, members, provider)
   }
@@ -289,7 +289,7 @@ const limitsOf = ({ protocol }: Server, model: string, rule: Rule | undefined): 
   rule?.media ?? protocol.media?.(model) ?? {}
 
 /** Makes a function that returns why a model cannot take an image or a file, in words that end a sentence. */
-export const refusals = (
+const refusals = (
   server: Server,
   model: string,
   rule: Rule | undefined
@@ -329,15 +329,15 @@ const dataOf = ({ source }: Media): string =>
 const imageOf = memoize((media: Media) => (isImage(media) ? (ImageFile.read(dataOf(media)) ?? null) : null))
 
 /** The messages that a model takes, and a report of each kind that is left out. */
-export interface Readable {
+interface Readable {
   readonly messages: ReadonlyArray<ModelMessage>
   readonly adjusted: ReadonlyArray<Adjustment>
 }
 
-export type Read = (messages: ModelRequest["messages"]) => Readable
+type Read = (messages: ModelRequest["messages"]) => Readable
 
 /** Makes a function that leaves out what a model cannot take. It returns the same objects for the same messages. */
-export const reader = (server: Server, model: string, rule: Rule | undefined): Read => {
+const reader = (server: Server, model: string, rule: Rule | undefined): Read => {
   const { crowd = Infinity, crowdedPixels = Infinity, total = Infinity } = limitsOf(server, model, rule)
   const refusal = refusals(server, model, rule)
   const alone = Recovery.replacing(refusal)

@@ -49,7 +49,7 @@ const maxBytes = 256 * 1024 * 1024
 export type Wire = "strict" | "lenient"
 
 /** How an answer is read. */
-export interface Ways {
+interface Ways {
   readonly protocol: Protocol
   readonly framing: Framing
   readonly redact: Redact
@@ -58,7 +58,7 @@ export interface Ways {
 }
 
 /** An answer that has begun: that of a new call, or the paused one which this one continues. */
-export interface Begun {
+interface Begun {
   readonly call: Call
   readonly decoder: Decoder
   readonly reply: ReplyWriter
@@ -280,10 +280,10 @@ const isNamed = ({ event }: Frame): boolean => event !== "" && event !== "messag
 
 type Events = Arr.NonEmptyReadonlyArray<ModelEvent>
 /** The next events of an answer. */
-export type Next = Pull.Pull<Events, ProviderError>
+type Next = Pull.Pull<Events, ProviderError>
 
 /** The parts of a reading. */
-export interface Parts {
+interface Parts {
   readonly provider: string
   readonly connection: Connection
   readonly answer: Answer

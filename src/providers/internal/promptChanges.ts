@@ -292,7 +292,7 @@ export const places = ["lastUser", "system", "tools", "userBefore"] as const
 export type Place = (typeof places)[number]
 
 /** Returns how long the mark at a place lasts, `undefined` for no mark. */
-export type Marks = (place: Place) => "short" | "long" | undefined
+type Marks = (place: Place) => "short" | "long" | undefined
 
 /** The parts of a prompt in the order in which a vendor reads them. */
 const parts = ["theirTools", "tools", "system", "userBefore", "lastUser", "end"] as const

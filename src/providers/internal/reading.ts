@@ -14,7 +14,7 @@ import type { ReplyWriter } from "../../reply/ReplyWriter.ts"
  * The failure for data that is not an event of the protocol. The message contains only a short part of it,
  * because it may be half an answer.
  */
-export const badJson = (data: string): Reason =>
+const badJson = (data: string): Reason =>
   new Protocol({
     kind: "badJson",
     detail: `${VendorText.cut(Json.problem(data), 200)}: ${VendorText.cut(data, 200)}`

@@ -77,7 +77,7 @@ const noted: ReadonlySet<string> = new Set([
 ])
 
 /** The params of a tool in the form of a vendor. */
-export interface Written {
+interface Written {
   readonly schema: Node
   /** The alternatives in words, for the description of the tool. Empty if there are none. */
   readonly note: string

@@ -207,7 +207,7 @@ const beginning = (text: string, secret: string): number | undefined => {
  */
 
 /** The reduced text, and the position in the original of each of its characters. */
-export interface Plain {
+interface Plain {
   readonly text: string
   readonly startOf: (index: number) => number
   /** Whether the text had a backslash before a letter that `breaksLines` is about. */
@@ -215,7 +215,7 @@ export interface Plain {
 }
 
 /** The treatment of escapes. */
-export interface Reading {
+interface Reading {
   /** Whether `\n` is a line end. If not, the backslash is ignored, as in a path. */
   readonly breaksLines?: boolean
   /** Whether the text was cut, so that an incomplete escape at its end is left out. */
@@ -223,7 +223,7 @@ export interface Reading {
 }
 
 /** Reduces a text. */
-export const plain = (raw: string, reading: Reading = {}): Plain => {
+const plain = (raw: string, reading: Reading = {}): Plain => {
   let source: Plain = { text: raw, startOf: (index) => index, hasControls: false }
   for (let depth = 0; depth < maxDepth; depth++) {
     if (reading.isCut === true) source = { ...source, text: withoutCutEscape(source.text) }
@@ -379,7 +379,7 @@ interface Key {
 }
 
 /** The keys to find. */
-export interface Keys {
+interface Keys {
   readonly all: ReadonlyArray<Key>
   /** Pieces of `gram` characters, by reading. */
   readonly grams: ReadonlyArray<ReadonlyMap<string, Gram>>
@@ -393,7 +393,7 @@ interface Gram {
 }
 
 /** A piece, by positions in the text that was read. */
-export type Piece = readonly [from: number, to: number, isEncoded: boolean]
+type Piece = readonly [from: number, to: number, isEncoded: boolean]
 
 /** The fewest characters of a start or an end. */
 const minEdge = 8
@@ -405,7 +405,7 @@ const gram = 8
 const step = minPiece - gram + 1
 
 /** Prepares the search for some keys. */
-export const of = (values: ReadonlyArray<string>, readings: ReadonlyArray<Reading>): Keys => {
+const of = (values: ReadonlyArray<string>, readings: ReadonlyArray<Reading>): Keys => {
   const all = values.flatMap((value) => [
     keyOf(value, readings),
     ...encoded(value).map((text) => ({ ...keyOf(text, readings), isEncoded: true }))
@@ -456,7 +456,7 @@ const encoded = (value: string): ReadonlyArray<string> =>
 const lettersOf = (plain: string): string => plain.replace(/[^0-9a-z]+/g, "")
 
 /** Finds the pieces in a text that `Spelling.plain` has reduced. */
-export const find = (plain: Plain, { all, grams }: Keys, reading: number): ReadonlyArray<Piece> => {
+const find = (plain: Plain, { all, grams }: Keys, reading: number): ReadonlyArray<Piece> => {
   const text = lettersOf(plain.text)
   const [pieces, edges] = [inMiddle(text, grams[reading]), all.flatMap((key) => atEdges(text, key, reading))]
   const found = [...pieces, ...edges]

@@ -54,7 +54,7 @@ export const reportSearches = (changes: Changes, { protocol, serves }: Server): 
 }
 
 /** The name of the API of a protocol in reports. */
-export const titleOf = ({ name, title = `The protocol ${name}` }: Protocol): string => title
+const titleOf = ({ name, title = `The protocol ${name}` }: Protocol): string => title
 
 // ───────────────────────── The server
 
@@ -214,7 +214,7 @@ const isName = (name: Json.Json): name is string => typeof name === "string" && 
 const ladder = ["minimal", "low", "medium", "high", "xhigh", "max"] as const
 
 /** The encoded level. */
-export interface Sent {
+interface Sent {
   /** Members of the body. */
   readonly members: Json.JsonObject
   /** The value of the vendor if it differs from the level, `null` if nothing is sent. */
@@ -222,7 +222,7 @@ export interface Sent {
 }
 
 /** The budgets of the application. */
-export interface Budgets {
+interface Budgets {
   /** The budget for the level, in tokens. */
   readonly own: number | undefined
   /** Maximum tokens of the answer, including thinking. */
@@ -230,7 +230,7 @@ export interface Budgets {
 }
 
 /** An API, and how it counts budgets. */
-export interface Way {
+interface Way {
   readonly endpoint: Endpoint
   readonly budget: Budget | undefined
 }

@@ -93,7 +93,7 @@ interface Given {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-export interface Environment {
+interface Environment {
   readonly apiKey?: Redacted.Redacted
   readonly baseUrl: string
   readonly headers: Readonly<Record<string, string>>
@@ -152,7 +152,7 @@ export const keyIn = (...names: Names): Config.Config<Redacted.Redacted> =>
   )
 
 /** The value of a variable that is part of an address. Fails with a sentence if it is not set. */
-export const part = (name: string): Config.Config<string> =>
+const part = (name: string): Config.Config<string> =>
   explained([name], Config.NonEmptyString(name), { value: "that part of the address", option: "a baseUrl" })
 
 /**

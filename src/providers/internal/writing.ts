@@ -166,7 +166,7 @@ export const keptFor = (
 // ───────────────────────── Content
 
 /** Files in `data:` URLs. */
-export interface Inline {
+interface Inline {
   /** The bytes, in base64. */
   readonly data: string
   readonly mediaType: string

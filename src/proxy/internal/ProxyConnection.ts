@@ -63,7 +63,7 @@ export interface Decoder {
   readonly isComplete: () => boolean
 }
 
-export interface Outgoing {
+interface Outgoing {
   readonly client: HttpClient.HttpClient
   /** The id of the provider in errors. */
   readonly provider: string

@@ -22,8 +22,8 @@ export const Answer = Schema.Struct({
 export type Answer = typeof Answer.Type
 
 /** The answers to one request, oldest first. */
-export const Recording = Schema.Struct({ request: Schema.Json, answers: Schema.Array(Answer) })
-export type Recording = typeof Recording.Type
+const Recording = Schema.Struct({ request: Schema.Json, answers: Schema.Array(Answer) })
+type Recording = typeof Recording.Type
 
 /** A file of the cassette cannot be read or written. */
 export class CassetteFailed extends TaggedError<CassetteFailed>()("CassetteFailed", {

@@ -5,7 +5,7 @@
 import * as Paced from "../Paced.ts"
 
 /** The place of a likeness in the file. */
-export interface Like {
+interface Like {
   readonly from: number
   readonly to: number
   /** The new text, without what it has in common with the old one. */

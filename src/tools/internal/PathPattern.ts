@@ -32,7 +32,7 @@ const [star, single] = [-1, -2]
 type Token = number | Class
 
 /** The pattern of one name: its start and its end without wildcards, and what is between them. */
-export interface Name {
+interface Name {
   readonly prefix: string
   readonly middle: ReadonlyArray<Token>
   readonly suffix: string
@@ -108,7 +108,7 @@ const fitsAny = (part: ReadonlyArray<Name>, name: string, meter: Meter): boolean
 }
 
 /** Whether a name matches. */
-export const fits = ({ middle, prefix, suffix }: Name, name: string, meter: Meter): boolean => {
+const fits = ({ middle, prefix, suffix }: Name, name: string, meter: Meter): boolean => {
   meter.units++
   if (middle.length === 0) return name === prefix
   const end = name.length - suffix.length

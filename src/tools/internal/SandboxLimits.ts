@@ -23,12 +23,12 @@ export interface Limits {
   readonly network: boolean
 }
 
-export interface Hidden {
+interface Hidden {
   readonly path: string
   readonly isFolder: boolean
 }
 
-export interface Input {
+interface Input {
   readonly root: string
   readonly writable: ReadonlyArray<string>
   readonly protect: ReadonlyArray<string>

@@ -95,7 +95,7 @@ export const missedNote = (shown: string, missed: Missed): ReadonlyArray<string>
 }
 
 /** The outcome of a walk. */
-export interface Walked {
+interface Walked {
   readonly ended: Step
   /** Links, which the walk did not follow, and folders that it could not read. */
   readonly missed: Missed
@@ -245,7 +245,7 @@ const openInside = Effect.fnUntraced(function* (parent: Folder.Folder, name: str
 // a rule includes it, and `.git`. Ignore files outside the root are not read, nor the global ones of the user (`core.excludesFile`).
 
 /** The ignore rules that apply in one folder. */
-export interface IgnoreRules {
+interface IgnoreRules {
   /** Whether to leave out an entry of the folder. */
   readonly leavesOut: (name: string, isFolder: boolean) => Paced.Work<boolean>
   /** The rules that apply in an open subfolder with these entries. */
@@ -285,7 +285,7 @@ const usual: ReadonlyArray<ReadonlyArray<Rule>> = [
 ]
 
 /** The rules of the outermost folder. */
-export const rulesOfTop = (folder: Folder.Folder, entries: Entries): Reads<IgnoreRules> =>
+const rulesOfTop = (folder: Folder.Folder, entries: Entries): Reads<IgnoreRules> =>
   rulesFrom(folder, entries, usual)
 
 /** `outer`: the rules of each file, outermost first. */

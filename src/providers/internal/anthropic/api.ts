@@ -111,7 +111,7 @@ const definition = (model: string, tool: HostedToolDefinition): Json.JsonObject 
 }
 
 /** The tool of the agent for the screen, in place of which Anthropic defines one. */
-export const screen = "computer"
+const screen = "computer"
 
 const hasScreen = ({ hostedTools = [] }: Pick<Question["options"], "hostedTools">): boolean =>
   hostedTools.some(({ type }) => type === "computerUse")
@@ -123,10 +123,10 @@ export const declared = ({ options, tools }: Question): Question["tools"] =>
 // ───────────────────────── Versions
 
 /** A set of tools, one for each action on the screen, without a name. */
-export const toolset = "computer_toolset_20260801"
+const toolset = "computer_toolset_20260801"
 
 /** The version of the tool for the screen that a model takes, `undefined` if it takes none. */
-export const screenOf = (model: string): string | undefined => {
+const screenOf = (model: string): string | undefined => {
   if (withoutScreen.test(model)) return undefined
   if (firstScreen.test(model)) return "computer_20250124"
   return secondScreen.test(model) ? "computer_20251124" : toolset

@@ -23,7 +23,7 @@ import { Placement } from "../promptChanges.ts"
 import * as ToolSearch from "./api.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */
-export interface Block {
+interface Block {
   readonly kind: "plain" | "thinking" | "call" | "result" | "search"
   readonly json: string
   /** The id of a call, or of the call to which a result belongs, else empty. */
@@ -35,7 +35,7 @@ export interface Block {
 }
 
 /** The blocks of a message, none if there is nothing to send. */
-export const encodeMessage = (
+const encodeMessage = (
   provider: string,
   message: Message.ModelMessage,
   keepsUnsigned: boolean
@@ -51,7 +51,7 @@ export const encodeMessage = (
 }
 
 /** The answer without white space at its end. The vendor rejects it at the end of the last message. */
-export const trimmed = (message: Message.Assistant): Message.Assistant => {
+const trimmed = (message: Message.Assistant): Message.Assistant => {
   const { content } = message
   const at = content.findLastIndex(({ type }) => type !== "source" && type !== "media")
   const last = content[at]

@@ -43,7 +43,7 @@ const says = Json.record({
 })
 
 /** The members of a block at its start. The whole of a block that no block of `Message` stands for goes back to the vendor as it came. */
-export type Head = ReturnType<typeof headOf>
+type Head = ReturnType<typeof headOf>
 const headOf = Json.record({
   type: Json.text,
   id: Json.text,
@@ -98,7 +98,7 @@ const other: Event = { type: "other" }
 // The sources of an answer: citations of its text, and hits of the vendor's searches.
 
 /** A source without the data for the vendor, which the text or the result of the search keeps. */
-export type Found = Omit<Message.Source, "type" | "opaque">
+type Found = Omit<Message.Source, "type" | "opaque">
 
 const citation = Json.record({
   cited_text: Json.text,
@@ -111,7 +111,7 @@ const citation = Json.record({
 })
 
 /** The source of a citation. Its place in the source stays with the text. */
-export const ofCitation = (json: Json.Json): ReadonlyArray<Found> => {
+const ofCitation = (json: Json.Json): ReadonlyArray<Found> => {
   if (!Json.isObject(json)) return []
   const { cited_text: citedText, document_title, file_id, source, title, url } = citation(json)
   const address = url ?? (source !== undefined && /^https?:\/\//i.test(source) ? source : undefined)
@@ -137,7 +137,7 @@ const hit = Json.record({
 })
 
 /** The pages that a search found, or that the vendor fetched. */
-export const ofResult = (content: Json.Json | undefined): ReadonlyArray<Found> =>
+const ofResult = (content: Json.Json | undefined): ReadonlyArray<Found> =>
   (Json.isArray(content) ? content : [content]).flatMap((json) => {
     const { content: fetched, title, type, url } = hit(json)
     const isPage = type === "web_search_result" || type === "web_fetch_result"
@@ -172,8 +172,6 @@ export type Block = Written & {
   /** The text so far, or the JSON of the input. */
   text: string
 }
-
-export type Kind = Block["kind"]
 
 /** The names of the vendor's tools that an answer has called, by the ids of the calls. */
 export type Names = Map<string, string>

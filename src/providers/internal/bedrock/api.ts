@@ -12,7 +12,7 @@ import * as Json from "../json.ts"
 import { type Rule, type Thinking, type Word, vendorAtBedrock } from "../models/rule.ts"
 import type { Form } from "../schemaWriter.ts"
 
-export interface Family {
+interface Family {
   readonly isClaude: boolean
   /** Whether tool results may contain images and a status. Other models get images after the results. */
   readonly hasRichResults: boolean
@@ -48,7 +48,7 @@ const shortCached = /claude-(?:3|(?:opus|sonnet)-4(?:-1)?-\d{8})/
  * Whether a model answers by an output schema. Others that AWS lists refuse it in some accounts (Haiku 4.5), deviate from it
  * (Sonnet 4.6), or refuse it (Opus 4.7 and later). A rule of the application can say otherwise.
  */
-export const takesSchema = (model: string): boolean =>
+const takesSchema = (model: string): boolean =>
   /anthropic\.claude-(?:opus-4-[56]|sonnet-4-5)(?!\d)/.test(model)
 
 /** Whether a model takes strict tools. */
@@ -58,7 +58,7 @@ export const takesStrict = (model: string): boolean =>
 // ───────────────────────── Thinking
 
 /** The rule of a model as it applies by Converse. */
-export const ruleOf = (rule: Rule, model: string): Rule =>
+const ruleOf = (rule: Rule, model: string): Rule =>
   rule.thinking === undefined
     ? rule
     : { ...rule, thinking: thinkingOf(rule.thinking, vendorAtBedrock(model)) }
@@ -93,7 +93,7 @@ const wordOf = (level: string, word: Word, omitted: Thinking["omitted"]): Word =
 }
 
 /** Whether Nova thinks so much that it takes no limit of tokens and no sampling. */
-export const isUnbounded = (model: string, level: ThinkingLevel | undefined): boolean =>
+const isUnbounded = (model: string, level: ThinkingLevel | undefined): boolean =>
   model.includes("nova-2") && (level === "high" || level === "xhigh" || level === "max")
 
 // ───────────────────────── The API

@@ -218,7 +218,7 @@ const encodeResult = (
 
 // Images, documents and videos as Converse takes them: bytes, or objects of S3.
 
-export interface Media {
+interface Media {
   readonly kind: "image" | "document" | "video" | "audio"
   readonly format: string
   readonly source: { readonly bytes: string } | { readonly s3Location: { readonly uri: string } }
@@ -244,7 +244,7 @@ const file = ({ source }: Message.File): Media | Reason => {
  * The name of a document in the characters that the vendor accepts. It never contains the name's extension, which the format
  * says.
  */
-export const documentName = (name: string | undefined): string =>
+const documentName = (name: string | undefined): string =>
   (name ?? "")
     .replace(/\.[^./\\]{1,8}$/, "")
     .replace(/[^a-zA-Z0-9\s()[\]-]/g, "-")

@@ -164,7 +164,7 @@ type Block =
     }
   | { readonly kind: "image"; readonly mediaType: string; data: string; error?: Json.JsonObject | undefined }
 
-export class Blocks {
+class Blocks {
   private readonly reply: ReplyWriter
   private readonly open = new Map<number, Block>()
   private readonly ended = new Set<number>()

@@ -16,7 +16,7 @@ import { familyOf, hosted, isStrict, takesStrict } from "./api.ts"
 import { type Block, encodeMessage, hole, type Way, withMembers } from "./content.ts"
 
 /** Encodes the bodies of one provider. */
-export interface Encoder {
+interface Encoder {
   readonly converse: (question: Question) => string | Reason
   readonly countTokens: (question: Question) => string | Reason
 }
@@ -232,7 +232,7 @@ const isRefused = (thinking: Json.JsonObject, turns: ReadonlyArray<Turn>): boole
 // The turns of a conversation for Converse: user and assistant alternate, starting with the user. Tool results belong to the
 // user, and come first in the turn after the calls.
 
-export interface Turn {
+interface Turn {
   readonly role: "user" | "assistant" | "system"
   readonly results: Array<Piece>
   /** The other blocks, which come after the results. */
@@ -247,7 +247,7 @@ interface Piece {
 }
 
 /** Makes turns for one provider. Encodes each message once for each way in which models take messages. */
-export const maker = (
+const maker = (
   provider: string
 ): ((question: Question, hasTools: boolean) => ReadonlyArray<Turn> | Reason) => {
   const encoders = new Map<string, (message: ModelMessage) => ReadonlyArray<Block> | Reason>()
@@ -281,7 +281,7 @@ export const maker = (
 const bound: ReadonlySet<Block["kind"]> = new Set(["thinking", "hosted"])
 
 /** The turn as JSON, with a cache mark after its last block that takes one, unless the application set one at its end. */
-export const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
+const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
   const pieces = [...results, ...blocks]
   const content = pieces.map(({ json }) => json)
   const isMarked = content.at(-1)?.startsWith(`{"cachePoint":`) === true
@@ -294,7 +294,7 @@ export const render = ({ blocks, results, role }: Turn, mark: string | undefined
  * Whether Claude may think now with a budget. The vendor counts a sequence of tool calls as one turn, which must start with
  * thinking.
  */
-export const mayThink = (all: ReadonlyArray<Turn>): boolean => {
+const mayThink = (all: ReadonlyArray<Turn>): boolean => {
   const turns = all.filter(({ role }) => role !== "system")
   const asked = turns.findLastIndex(({ results, role }) => role === "user" && results.length === 0)
   return turns[asked + 1]?.beginsWithThinking ?? true

@@ -212,8 +212,8 @@ export const encodeResult = (
 // Encodes images and files for Gemini:
 // https://ai.google.dev/gemini-api/docs/generate-content/file-input-methods, read in November 2026.
 
-export type Inline = { readonly inlineData: { readonly mimeType: string; readonly data: string } }
-export type Linked = { readonly fileData: { readonly fileUri: string; readonly mimeType?: string } }
+type Inline = { readonly inlineData: { readonly mimeType: string; readonly data: string } }
+type Linked = { readonly fileData: { readonly fileUri: string; readonly mimeType?: string } }
 
 /** An inline image, or a link from which Google loads it. */
 export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => {
@@ -256,7 +256,7 @@ const mediaTypes: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The id of an uploaded file is its URL, which may omit the address of the file service. */
-export const toFile = ({ source }: Message.File): Inline | Linked =>
+const toFile = ({ source }: Message.File): Inline | Linked =>
   "data" in source
     ? inline(source.mediaType, source.data)
     : "url" in source
@@ -272,7 +272,7 @@ const linked = (fileUri: string, mimeType?: string): Linked => ({
 const files = "https://generativelanguage.googleapis.com/v1beta/files/"
 
 /** The file with its name. */
-export const named = (file: Inline | Linked, displayName: string | undefined): object => {
+const named = (file: Inline | Linked, displayName: string | undefined): object => {
   if (displayName === undefined) return file
   return "inlineData" in file
     ? { inlineData: { ...file.inlineData, displayName } }
@@ -280,5 +280,5 @@ export const named = (file: Inline | Linked, displayName: string | undefined): o
 }
 
 /** A file that the model made. */
-export const toMedia = ({ source }: Message.Media): Inline | Linked =>
+const toMedia = ({ source }: Message.Media): Inline | Linked =>
   "data" in source ? inline(source.mediaType, source.data) : linked(source.url, source.mediaType)

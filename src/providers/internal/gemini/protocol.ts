@@ -39,7 +39,7 @@ export const googleGenerate = (provider: string, dialect: Dialect = {}): Protoco
 // Reads the chunks of an answer: https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
 /** The first candidate of a chunk, the reason why Google blocked the prompt, and the usage. */
-export interface Chunk {
+interface Chunk {
   readonly responseId: string | undefined
   readonly responseModel: string | undefined
   readonly candidate: Json.JsonObject | undefined
@@ -49,7 +49,7 @@ export interface Chunk {
   readonly usage: Json.JsonObject | undefined
 }
 
-export const read = (data: string, model: string): Chunk | Reason => {
+const read = (data: string, model: string): Chunk | Reason => {
   const chunk = eventIn(data, model, "a chunk")
   if (isReason(chunk)) return chunk
   const { candidates, modelVersion, promptFeedback, responseId, usageMetadata } = chunk
@@ -91,7 +91,7 @@ interface OpenCall {
   isOpen: boolean
 }
 
-export class GeminiDecoder implements Decoder {
+class GeminiDecoder implements Decoder {
   private readonly call: Call
   /** The tools of the agent, if the model controls a screen by other functions. */
   private readonly tools: ReadonlySet<string> | undefined
@@ -368,7 +368,7 @@ const toolName = (type: Json.Json | undefined): string => Json.text(type)?.toLow
 // The end of an answer: its stop reason, its failure and its usage.
 
 /** The end of an answer as far as the server has sent it. */
-export interface Ending {
+interface Ending {
   /** Whether Google blocked the prompt. */
   readonly isBlocked: boolean
   readonly finish: string | undefined
@@ -379,7 +379,7 @@ export interface Ending {
  * The failure of an incomplete answer, `undefined` for a complete one. A finish reason, or a blocked prompt,
  * proves completeness.
  */
-export const missing = ({ finish, finishMessage, isBlocked }: Ending): Reason | undefined => {
+const missing = ({ finish, finishMessage, isBlocked }: Ending): Reason | undefined => {
   if (finish === undefined) {
     return isBlocked ? undefined : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
@@ -391,11 +391,11 @@ export const missing = ({ finish, finishMessage, isBlocked }: Ending): Reason | 
 }
 
 /** The stop reason of a complete answer. A blocked prompt has no finish reason. */
-export const stopReasonOf = (finish: string | undefined): StopReason =>
+const stopReasonOf = (finish: string | undefined): StopReason =>
   finish === undefined ? "contentFilter" : (stopReasons.get(finish) ?? "error")
 
 /** The answer is longer than one request gives: https://ai.google.dev/gemini-api/docs/generate-content/long-decode */
-export const continuation = "CONTINUATION"
+const continuation = "CONTINUATION"
 
 const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["STOP", "stop"],
@@ -423,7 +423,7 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
  * The prompt count includes cached tokens, but not those that Google's own tools add. The candidate count
  * excludes thinking.
  */
-export const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
+const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
   const count = (name: string) => tokens(wireUsage[name])
   const reasoning = count("thoughtsTokenCount")
   const total = count("totalTokenCount")
@@ -447,7 +447,7 @@ const audioIn = (details: Json.Json | undefined): number =>
   }, 0)
 
 /** The probabilities of the tokens of a chunk: https://ai.google.dev/api/generate-content#LogprobsResult */
-export const logprobsOf = (result: Json.Json | undefined): ReadonlyArray<Logprob> => {
+const logprobsOf = (result: Json.Json | undefined): ReadonlyArray<Logprob> => {
   const { chosenCandidates, topCandidates } = Json.object(result) ?? {}
   const tops = Json.array(topCandidates)
   return Json.array(chosenCandidates).flatMap((chosen, index) => {

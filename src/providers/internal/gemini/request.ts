@@ -127,7 +127,7 @@ const opening = JSON.stringify({ text: "Continue." })
 type Fields = Json.JsonObject
 
 /** The tools of the agent as one entry of the list of tools. Google's own tools are further entries. */
-export const declarations = (provider: string, tools: ReadonlyArray<ToolDefinition>): string =>
+const declarations = (provider: string, tools: ReadonlyArray<ToolDefinition>): string =>
   `{"functionDeclarations":[${tools.map((tool) => into(provider, tool, declaration(tool))).join(",")}]}`
 
 const toDeclaration = ({ description, name, parameters }: ToolDefinition): Fields =>
@@ -151,7 +151,7 @@ const declaration = memoize((tool: ToolDefinition) => Json.encode(toDeclaration(
  * The members of the body besides the contents and the tools. Vendor options go where the API has them: `{seed:
  * 7}` into the generation config, `{safetySettings: […]}` into the body.
  */
-export const parameters = (question: Question, dialect: Dialect, hasTools: boolean): Fields => {
+const parameters = (question: Question, dialect: Dialect, hasTools: boolean): Fields => {
   const { model, options } = question
   const { contents: _contents, generationConfig, toolConfig, tools: _tools, ...vendor } = question.vendor
   // Before Gemini 3, a request cannot have both tools and an output schema.
@@ -187,10 +187,10 @@ const toConfig = ({ options, thinking }: Question, inPrompt: boolean): Fields =>
 }
 
 /** Whether the model takes instructions only as the beginning of the conversation. */
-export const isInFirstMessage = ({ rule }: Question): boolean => rule?.system === "firstMessage"
+const isInFirstMessage = ({ rule }: Question): boolean => rule?.system === "firstMessage"
 
 /** The system prompt, and before Gemini 3 the output schema, which a request with tools cannot have. */
-export const instructions = (
+const instructions = (
   { model, options, system = "" }: Question,
   hasTools: boolean
 ): ReadonlyArray<{ readonly text: string }> =>

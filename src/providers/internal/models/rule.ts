@@ -212,7 +212,7 @@ export interface Table {
 }
 
 /** A family of models, with its sources, which semicolons separate. */
-export type Family = readonly [family: string, pattern: RegExp, facts: Facts, sources: string, note?: string]
+type Family = readonly [family: string, pattern: RegExp, facts: Facts, sources: string, note?: string]
 
 /** The facts on a family. They are `verified`, unless they say otherwise. */
 export interface Facts
@@ -232,7 +232,7 @@ export type Levels = NonNullable<Thinking["levels"]>
  * The input of a model at Amazon Bedrock, its context window and its longest answer, by a pattern of its id there. A pattern alone: they
  * are as at its vendor. By `@earendil-works/pi-ai@1.5.2` dist/providers/data/amazon-bedrock.json.
  */
-export type BedrockRow =
+type BedrockRow =
   | readonly [pattern: RegExp]
   | readonly [pattern: RegExp, input: "text" | "image", contextWindow: number, maxOutput?: number]
 
@@ -399,7 +399,7 @@ export const joined = (known: Rule | undefined, model: string, served: Served): 
 }
 
 /** A server, and the rules of its models if its vendor module has them. */
-export interface Server extends Omit<Served, "own"> {
+interface Server extends Omit<Served, "own"> {
   readonly isGateway?: boolean | undefined
   readonly rules?: ((model: string) => Rule | undefined) | undefined
 }

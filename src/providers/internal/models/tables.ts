@@ -100,7 +100,7 @@ export const find = (host: string, matches: (pattern: RegExp) => boolean): Rule 
 }
 
 /** The limits of an open model at most hosts. */
-export const ofFamily = (matches: (pattern: RegExp) => boolean): Rule | undefined => {
+const ofFamily = (matches: (pattern: RegExp) => boolean): Rule | undefined => {
   const row = families.find(([pattern]) => matches(pattern))
   return row && ruleOf(row)
 }

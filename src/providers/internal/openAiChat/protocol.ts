@@ -202,7 +202,7 @@ const missing = (
 // Reads the chunks of OpenAI Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming
 
 /** The relevant parts of a chunk: the first choice, and the usage. */
-export interface Chunk {
+interface Chunk {
   readonly json: Json.JsonObject
   readonly choice: Json.JsonObject | undefined
   readonly id: string | undefined
@@ -215,7 +215,7 @@ export interface Chunk {
 }
 
 /** The chunk of an event, or the reason if the event reports a failure or is no chunk. */
-export const readChunk = (data: string, model: string): Chunk | Reason => {
+const readChunk = (data: string, model: string): Chunk | Reason => {
   const json = eventIn(data, model, "a chunk")
   if (isReason(json)) return json
   const choice = Json.firstAnswer(json["choices"])
@@ -254,7 +254,7 @@ const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
 // The tokens of an answer of Chat Completions, by the names that servers give them.
 
 /** `undefined` if the server counted neither the request nor the answer. */
-export const usageOf = (wireUsage: Json.JsonObject): Usage.Usage | undefined => {
+const usageOf = (wireUsage: Json.JsonObject): Usage.Usage | undefined => {
   const details = (side: "prompt" | "input" | "completion" | "output") =>
     Json.object(wireUsage[`${side}_tokens_details`])
   const prompt = details("prompt") ?? details("input")

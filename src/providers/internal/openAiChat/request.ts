@@ -128,7 +128,7 @@ const nothing: Written = { messages: [], json: "", images: [], afterTools: false
  * Encodes messages for one provider, each of them once. For a conversation that continues an earlier one,
  * encodes only the new messages. It compares messages by identity.
  */
-export const writer = (
+const writer = (
   provider: string,
   compat: Compat
 ): ((messages: ReadonlyArray<Message.ModelMessage>) => string | Reason) => {
@@ -162,7 +162,7 @@ export const writer = (
 }
 
 /** Joins two parts of a JSON list, either of which may be empty. */
-export const join = (json: string, next: string): string =>
+const join = (json: string, next: string): string =>
   json === "" ? next : next === "" ? json : `${json},${next}`
 
 const toUser = (

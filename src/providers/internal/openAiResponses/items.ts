@@ -371,10 +371,7 @@ const paramsOf = (item: Json.JsonObject): Json.Json | undefined => {
 }
 
 /** The item that a block of this provider keeps, whole. */
-export const itemIn = (
-  provider: string,
-  block: Assistant["content"][number]
-): Json.JsonObject | undefined => {
+const itemIn = (provider: string, block: Assistant["content"][number]): Json.JsonObject | undefined => {
   const { item, result: member } = keptFor(provider, block) ?? {}
   const kept = Json.object(item)
   if (kept === undefined || typeof member !== "string") return kept

@@ -238,14 +238,14 @@ const isUnanswered = ({ kind, type, wire }: Item, items: ReadonlyArray<Item>): b
 
 // The stop reason and the usage in the last event of OpenAI Responses.
 
-export const stopReason = (response: Json.JsonObject): StopReason => {
+const stopReason = (response: Json.JsonObject): StopReason => {
   const reason = Json.object(response["incomplete_details"])?.["reason"]
   if (reason === "content_filter") return "contentFilter"
   return response["status"] === "incomplete" || reason !== undefined ? "length" : "stop"
 }
 
 /** `undefined` if the server counted neither the request nor the answer. */
-export const usage = (response: Json.JsonObject): Usage.Usage | undefined => {
+const usage = (response: Json.JsonObject): Usage.Usage | undefined => {
   const wireUsage = Json.object(response["usage"]) ?? {}
   const [inputTokens, outputTokens] = ["input_tokens", "output_tokens"].map((name) =>
     Counting.tokens(wireUsage[name])

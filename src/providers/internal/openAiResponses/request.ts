@@ -284,13 +284,13 @@ export const api: Api = {
 // The tools of requests for OpenAI Responses: https://platform.openai.com/docs/guides/tools, read in November 2026.
 
 /** Encodes the tools of a provider, each of them once. */
-export interface Encoder {
+interface Encoder {
   readonly tool: (tool: ToolDefinition) => string
   /** The tools of a request: those of the agent first, then those of the vendor. */
   readonly all: (question: Question) => ReadonlyArray<string>
 }
 
-export const toolEncoder = (provider: string): Encoder => {
+const toolEncoder = (provider: string): Encoder => {
   const toolOf = memoize((tool: ToolDefinition) => into(provider, tool, Json.encode(toTool(tool))))
   const all: Encoder["all"] = ({ model, options: { hostedTools = [] }, tools, vendor }) => {
     // The vendor defines the tool of the agent that controls the screen.
@@ -350,7 +350,7 @@ const toHosted = (model: string, tool: HostedToolDefinition): Json.JsonObject =>
 const isPreview = (model: string): boolean => model.includes("computer-use-preview")
 
 /** The findings of the vendor's tools that an answer has only on request. */
-export const included = (tools: ReadonlyArray<HostedToolDefinition> = []): ReadonlyArray<string> =>
+const included = (tools: ReadonlyArray<HostedToolDefinition> = []): ReadonlyArray<string> =>
   tools.flatMap(({ type }) => findings[type] ?? [])
 
 const findings: Partial<Record<HostedToolDefinition["type"], string>> = {
@@ -360,7 +360,7 @@ const findings: Partial<Record<HostedToolDefinition["type"], string>> = {
 }
 
 /** The tool that the model has to call. */
-export const choice = (
+const choice = (
   model: string,
   { hostedTools = [], toolChoice }: Pick<ModelOptions, "hostedTools" | "toolChoice">
 ): Json.Json | undefined => {
@@ -380,7 +380,7 @@ export const choice = (
 // such as one of an answer of another model.
 
 /** The calls of the input of a request. */
-export class Searches {
+class Searches {
   private readonly loaded = new Set<string>()
   private readonly bare = new Set<string>()
 
@@ -399,7 +399,7 @@ export class Searches {
 }
 
 /** The tool that searches, unless the application lists it among the tools of the vendor. */
-export const searchDefinitions = (
+const searchDefinitions = (
   tools: Question["tools"],
   theirs: ReadonlyArray<Json.Json>
 ): ReadonlyArray<Json.JsonObject> =>
