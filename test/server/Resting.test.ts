@@ -1,10 +1,14 @@
 /** A run that waits for a person without a watcher: the process lets go of it, and the answer takes it up. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
-import { Message } from "effect-agent"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Agent, Approval, Message } from "effect-agent"
+import { Agents, LiveRuns, RunLogStore } from "effect-agent/server"
+import { MemorySessionStore } from "effect-agent/sessions"
+import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { eventsOf } from "./host.ts"
 import { asking } from "./resting.ts"
+import type { Make } from "./runsContract.ts"
 
 describe("a run that waits without a watcher", () => {
   it.effect("takes an answer that comes while the process lets go of it", () =>
@@ -70,6 +74,27 @@ describe("a run that waits without a watcher", () => {
         until: ({ status }) => status === "paused"
       })
       yield* runs.resume(runId)
+      const events = yield* Effect.provideContext(eventsOf(runId), context)
+      assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("stays in its process where its session has nothing of it: the agent ignores the session", () =>
+    Effect.gen(function* () {
+      const memory = Layer.mergeAll(MemorySessionStore.layer(), RunLogStore.layerMemory)
+      const ignoring: Make = (script, { tools = [] } = {}, places = memory) =>
+        LiveRuns.layer({ flush: 0 }).pipe(
+          Layer.provide(
+            Agents.layer(() => Agent.make({ model: "any", tools })).pipe(
+              Layer.provide(ScriptedProvider.layer(script)),
+              Layer.provide(Approval.layer({ rules: [Approval.ask("remove")], asked: "wait" }))
+            )
+          ),
+          Layer.provide(places)
+        )
+      const { approve, context, runId } = yield* asking(ignoring)
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* approve, { decision: "approve", runId })
       const events = yield* Effect.provideContext(eventsOf(runId), context)
       assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
     }).pipe(Effect.scoped)

@@ -507,9 +507,10 @@ export class LiveRun implements RunKey {
     )
   }
 
-  /** Whether the run can wait for a person without this process. */
+  /** Whether the run can wait for a person without this process. Its agent continues from what it has written to the session. */
   get canRest(): boolean {
-    return this.watchers === 0 && !this.isCancelled && !this.isLeft && this.log.state.canRest
+    const { isCancelled, isLeft, isRecorded, log, watchers } = this
+    return isRecorded && watchers === 0 && !isCancelled && !isLeft && log.state.canRest
   }
 
   /** Notes in the store that the run waits for a person, and that no process has it. */
