@@ -313,8 +313,7 @@ export const project =
  * @since 0.2.0
  * @category encoding
  */
-export const encode: <E, R>(self: Stream.Stream<Event, E, R>) => Stream.Stream<string, E, R> =
-  Streamed.encode
+export const encode: <E, R>(self: Stream.Stream<Event, E, R>) => Stream.Stream<string, E, R> = Streamed.encode
 
 /**
  * Makes a response of the events of a run, for a server of Effect.
