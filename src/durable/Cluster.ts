@@ -96,6 +96,8 @@ const settings = ({ lease = "15 seconds" }: Options = {}): Partial<
     shardLockExpiration: expiration,
     shardLockRefreshInterval: expiration / 3,
     refreshAssignmentsInterval: 250,
+    // Also the time after which a worker asks for its shards again when the database has refused it.
+    entityMessagePollInterval: 1000,
     runnerHealthCheckInterval: 2000,
     // The requests of a session end at once when it moves. Those that do not must not keep it.
     entityTerminationTimeout: 5000,

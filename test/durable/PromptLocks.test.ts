@@ -31,6 +31,27 @@ describe("PromptLocks", () => {
     })
   )
 
+  it.effect(
+    "takes all locks of a process that gives them back one after another, and does not wait for those of another one",
+    () =>
+      Effect.gen(function* () {
+        const memory = yield* RunnerStorage.RunnerStorage
+        const acquired = (counts: ReadonlyArray<number>) =>
+          Effect.gen(function* () {
+            let attempt = 0
+            const { acquire } = prompt({
+              ...memory,
+              acquire: (_, ids) => Effect.sync(() => [...ids].slice(0, counts[attempt++]))
+            })
+            const taken = yield* Effect.forkChild(acquire(address, shards), { startImmediately: true })
+            yield* TestClock.adjust("80 millis")
+            return yield* Fiber.join(taken)
+          })
+        assert.deepStrictEqual(yield* acquired([1, 2]), shards)
+        assert.deepStrictEqual(yield* acquired([1, 1]), [shards[0]])
+      }).pipe(Effect.provide(RunnerStorage.layerMemory))
+  )
+
   it.effect("gives up after less than a second", () =>
     Effect.gen(function* () {
       const { storage } = yield* held(100)

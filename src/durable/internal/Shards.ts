@@ -68,9 +68,9 @@ export const layer = <E, R>(
 // The locks of a worker on its shards, taken as soon as the worker before it has let go of them, and confirmed together.
 //
 // Effect 4.1 asks again after a second for the locks that it did not get. PostgreSQL needs some milliseconds to end the session of a killed
-// process, so that a worker which hears of its death at once asks too early.
+// process, and a worker that ends gives its locks back one after another: a worker which hears of it at once asks too early for some.
 
-/** Asks for locks again for up to 0.8 seconds while it gets none. */
+/** Asks for locks again for up to 0.8 seconds while it gets none, or more than the time before. */
 const often = Schedule.max([Schedule.spaced("80 millis"), Schedule.recurs(10)])
 
 interface Check extends Request.Request<Array<ShardId>, PersistenceError> {
@@ -102,13 +102,17 @@ const together = (refresh: RunnerStorage["Service"]["refresh"]): RunnerStorage["
 export const prompt = (storage: RunnerStorage["Service"]): RunnerStorage["Service"] => ({
   ...storage,
   refresh: together(storage.refresh),
-  acquire: (address, shards) => {
-    const wanted = [...shards]
-    return Effect.repeat(
-      Effect.suspend(() => storage.acquire(address, wanted)),
-      { schedule: often, until: (acquired) => acquired.length > 0 || wanted.length === 0 }
-    )
-  }
+  acquire: (address, shards) =>
+    Effect.suspend(() => {
+      const wanted = [...shards]
+      let before = 0
+      const isAll = ({ length }: ReadonlyArray<ShardId>) => {
+        const isLast = length === wanted.length || (length > 0 && length === before)
+        before = length
+        return isLast
+      }
+      return Effect.repeat(storage.acquire(address, wanted), { schedule: often, until: isAll })
+    })
 })
 
 /** Provides the storage in the database of the context, in which it makes its tables. */
