@@ -77,9 +77,11 @@ const forget = (stdin: NodeJS.ReadStream): Effect.Effect<boolean> =>
       // In raw mode the terminal does not turn Ctrl-C into a signal.
       if (typed.includes(interrupt)) process.kill(process.pid, "SIGINT")
     }
+    let last: NodeJS.Immediate | undefined
     const stop = () => {
       clearTimeout(rest)
       clearTimeout(most)
+      clearImmediate(last)
       stdin.off("data", drop).off("end", done).off("error", done).pause()
       // Drops input between the last event and the pause.
       while (stdin.read() !== null);
@@ -89,7 +91,8 @@ const forget = (stdin: NodeJS.ReadStream): Effect.Effect<boolean> =>
       stop()
       resume(Effect.succeed(isTyped))
     }
-    const rest = setTimeout(done, drained)
+    // A process that waited for the processor finds the time over before it has looked for input: an immediate comes behind that look.
+    const rest = setTimeout(() => void (last = setImmediate(done)), drained)
     const most = setTimeout(done, mostDrained)
     stdin.setRawMode(true).on("data", drop).once("end", done).once("error", done).resume()
     return Effect.sync(stop)
