@@ -24,7 +24,7 @@ import { Claims } from "../sql/SqlClaims.ts"
 import * as SqlPatience from "../sql/SqlPatience.ts"
 import { type RunKey, RunLogError, RunLogStore, type Service } from "./RunLogStore.ts"
 import * as SqlRuns from "./internal/SqlRuns.ts"
-import * as Migrator from "effect/sql/Migrator"
+import * as SqlVersions from "../sql/SqlVersions.ts"
 
 /**
  * The options of a store in an SQL database.
@@ -274,25 +274,17 @@ const addInSessions = Effect.gen(function* () {
 })
 
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/server/SqlRunTables.slow.test.ts`. */
-const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
+const versions = {
   "1_runs": createTables,
   "2_newest": addNewest,
   "3_keys": addKeys,
   "4_resting": addResting,
   "5_sessions": addInSessions
 }
-const latest = Object.keys(versions).length
 
-/** Brings the tables to the version that this version of the package uses. Fails if a later one has changed them. */
-const migrate: Effect.Effect<void, SqlError | Migrator.MigrationError, SqlClient.SqlClient> = Effect.gen(
-  function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table: migrationsTable })
-    const [row] = yield* sql`SELECT max(migration_id) FROM ${sql(migrationsTable)}`.values
-    const found = Number(row?.[0])
-    if (found > latest) {
-      const message = `The tables of runs have version ${found}. This version of effect-agent knows them up to ${latest}`
-      return yield* new Migrator.MigrationError({ kind: "BadState", message })
-    }
-  }
-)
+const migrate = SqlVersions.migrate({
+  table: migrationsTable,
+  versions,
+  tooNew: (found, latest) =>
+    `The tables of runs have version ${found}. This version of effect-agent knows them up to ${latest}`
+})

@@ -45,7 +45,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "of a later version are refused",
     without: "tables of a later version are refused",
-    file: "src/sessions/internal/SqlTables.ts",
+    file: "src/sql/SqlVersions.ts",
     from: "if (found > latest)",
     to: "if (false)",
     test: "test/sessions/SqlSessionStore.test.ts"

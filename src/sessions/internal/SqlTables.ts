@@ -2,9 +2,8 @@
  * The tables of sessions in an SQL database, and their versions.
  */
 import * as Effect from "effect/Effect"
-import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import * as SqlVersions from "../../sql/SqlVersions.ts"
 
 const table = "effect_agent_session_migrations"
 
@@ -66,22 +65,16 @@ const appends = Effect.gen(function* () {
 })
 
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/sessions/SqlTables.slow.test.ts`. */
-const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
+const versions = {
   "1_sessions": create,
   "2_runs": indexRuns,
   "3_appends": appends
 }
-const latest = Object.keys(versions).length
 
 /** Brings the tables to the version that this version of the package uses. Fails if a later one has changed them. */
-export const migrate: Effect.Effect<void, SqlError | Migrator.MigrationError, SqlClient.SqlClient> =
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table })
-    const [row] = yield* sql`SELECT max(migration_id) FROM ${sql(table)}`.values
-    const found = Number(row?.[0])
-    if (found > latest) {
-      const message = `The tables of sessions have version ${found}. This version of effect-agent knows them up to ${latest}`
-      return yield* new Migrator.MigrationError({ kind: "BadState", message })
-    }
-  })
+export const migrate = SqlVersions.migrate({
+  table,
+  versions,
+  tooNew: (found, latest) =>
+    `The tables of sessions have version ${found}. This version of effect-agent knows them up to ${latest}`
+})
