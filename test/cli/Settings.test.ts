@@ -391,7 +391,10 @@ describe("models", () => {
 describe("ModelChoice", () => {
   const choose = (env: Readonly<Record<string, string>>, model?: string, baseUrl?: string) => {
     const [named, address] = [Option.fromUndefinedOr(model), Option.fromUndefinedOr(baseUrl)]
-    return ModelChoice.choose({ model: named, baseUrl: address, noDetect: true }, env)
+    return ModelChoice.choose(
+      { model: named, baseUrl: address, noDetect: true },
+      { ...nowhere, ...env }
+    ).pipe(Effect.provide(NodeServices.layer))
   }
 
   it.effect("goes by what is named, then the environment, then keys in their order", () =>
@@ -442,7 +445,10 @@ describe("ModelChoice", () => {
 
 describe("--base-url", () => {
   const choose = (model: Option.Option<string>, env: Readonly<Record<string, string>> = {}) =>
-    ModelChoice.choose({ model, baseUrl: Option.some("http://127.0.0.1:1/v1"), noDetect: false }, env)
+    ModelChoice.choose(
+      { model, baseUrl: Option.some("http://127.0.0.1:1/v1"), noDetect: false },
+      { ...nowhere, ...env }
+    ).pipe(Effect.provide(NodeServices.layer))
 
   it.effect("goes with a model that is named, or that a key chooses", () =>
     Effect.gen(function* () {

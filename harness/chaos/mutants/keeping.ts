@@ -5,7 +5,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "so that a second one fails at once, until the first has closed",
     without: "a lock of a living process is kept",
-    file: "src/sessions/internal/WriterLock.ts",
+    file: "src/sessions/WriterLock.ts",
     from: 'if (yield* processLives({ start: "", ...owner })) return yield* held(owner)',
     to: "",
     test: "test/sessions/jsonl.slow.test.ts"

@@ -7,7 +7,6 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
-import { homedir } from "node:os"
 import * as Agent from "../../Agent.ts"
 import * as CoreApproval from "../../Approval.ts"
 import type * as Message from "../../Message.ts"
@@ -27,6 +26,7 @@ import * as ChildEnvironment from "../../tools/ChildEnvironment.ts"
 import * as Sandbox from "../../tools/Sandbox.ts"
 import type * as ShellTool from "../../tools/ShellTool.ts"
 import { UsageError } from "../ExitCode.ts"
+import * as UserFolder from "../settings/UserFolder.ts"
 import type { StoreAddress } from "../settings/Values.ts"
 import { companies, type Environment } from "./Vendors.ts"
 import { say } from "../terminal/Screen.ts"
@@ -237,13 +237,11 @@ const withheld = (passed: ReadonlyArray<string>): string => {
 export const loadProject = Effect.fnUntraced(function* (settings: Settings, env: Environment) {
   const path = yield* Path.Path
   const cwd = path.resolve(settings.cwd)
-  const set = env["XDG_CONFIG_HOME"] ?? ""
-  const base = path.isAbsolute(set) ? set : path.join(env["HOME"] ?? homedir(), ".config")
   const workspace = yield* Workspace.load({
     cwd,
     contextFiles: !settings.noContextFiles,
     skills: settings.tools.includes("skill"),
-    skillFolders: [path.join(base, "effect-agent", "skills")]
+    skillFolders: [path.join(yield* UserFolder.of(env), "skills")]
   })
   const { contextFiles, leftOut, problems, skills } = workspace
   const named = [

@@ -3,14 +3,20 @@
  * server on this machine, else `local/rules`. The program always shows the choice.
  */
 import type * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
 import * as NearestName from "../../internal/nearestName.ts"
 import * as Provider from "../../Provider.ts"
 import * as LocalRules from "../../providers/LocalRules.ts"
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import { UsageError } from "../ExitCode.ts"
+import * as Credentials from "./Credentials.ts"
 import * as Network from "./Network.ts"
 import type { Model } from "../settings/Values.ts"
 import * as Vendors from "./Vendors.ts"
@@ -23,6 +29,9 @@ export interface Choice {
   readonly why: string
   readonly provider: Layer.Layer<Provider.Provider, Config.ConfigError>
 }
+
+/** The keys that the user has entered are in a file. */
+export type Services = FileSystem.FileSystem | Path.Path
 
 /** The environment variable that names the model. */
 export const modelName = "EFFECT_AGENT_MODEL"
@@ -42,10 +51,11 @@ interface Options {
  */
 export const choose = Effect.fnUntraced(function* (
   options: Options,
-  env: Vendors.Environment
-): Effect.fn.Return<Choice, UsageError> {
+  given: Vendors.Environment
+): Effect.fn.Return<Choice, UsageError, Services> {
+  const env = yield* Credentials.joined(given)
   const at = Option.match(options.baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
-  const choice = (yield* byName(options, at, env)) ?? (yield* byKey(at, env))
+  const choice = (yield* byName(options, at, env)) ?? (yield* byKey(at, env, given))
   const isServed = choice !== undefined && choice.model !== rulesModel
   if (Option.isSome(options.baseUrl) && !isServed) return yield* new UsageError({ detail: noServer })
   if (choice !== undefined) return choice
@@ -60,10 +70,11 @@ export const choose = Effect.fnUntraced(function* (
  */
 export const withFallbacks = Effect.fnUntraced(function* (
   options: Options & { readonly fallbackModel: ReadonlyArray<Model> },
-  env: Vendors.Environment
-): Effect.fn.Return<Choice, UsageError> {
-  const first = yield* choose(options, env)
+  given: Vendors.Environment
+): Effect.fn.Return<Choice, UsageError, Services> {
+  const first = yield* choose(options, given)
   if (options.fallbackModel.length === 0) return first
+  const env = yield* Credentials.joined(given)
   const others = yield* Effect.forEach(options.fallbackModel, ({ name, effort }) => {
     const { baseUrl } = besides(options, first, name)
     const at = Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
@@ -119,12 +130,15 @@ const byName = Effect.fnUntraced(function* (
 
 const byKey = Effect.fnUntraced(function* (
   at: Vendors.Address,
-  env: Vendors.Environment
+  env: Vendors.Environment,
+  given: Vendors.Environment
 ): Effect.fn.Return<Choice | undefined> {
   for (const company of Vendors.companies) {
     const key = Vendors.keyOf(company, env)
-    if (key !== undefined && company.model !== undefined)
-      return yield* hosted(company, company.model, `${key} is set`, at, env)
+    if (key === undefined || company.model === undefined) continue
+    const why =
+      Vendors.keyOf(company, given) === undefined ? "its key was entered with /login" : `${key} is set`
+    return yield* hosted(company, company.model, why, at, env)
   }
   return undefined
 })
@@ -173,7 +187,14 @@ const hosted = (
   why: string,
   at: Vendors.Address,
   env: Vendors.Environment
-) => Effect.map(company.load(at, env), (provider) => choice(company.id, model, why, online(provider)))
+) =>
+  Effect.map(company.load(at, env), (provider) =>
+    choice(company.id, model, why, Layer.provide(online(provider), keysOf(env)))
+  )
+
+/** A provider reads its key as a setting. */
+const keysOf = (env: Vendors.Environment) =>
+  ConfigProvider.layer(ConfigProvider.fromEnv({ env: Record.filter(env, Predicate.isNotUndefined) }))
 
 const local = (server: Vendors.Local, model: string, why: string, at: Vendors.Address) =>
   Effect.map(server.load(at), (provider) => choice(server.id, model, why, online(provider)))

@@ -56,7 +56,10 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
 })
 
 /** The model that a run would choose. */
-const chosen = (settings: Settings.Settings, env: Environment): Effect.Effect<Row> =>
+const chosen = (
+  settings: Settings.Settings,
+  env: Environment
+): Effect.Effect<Row, never, ModelChoice.Services> =>
   Effect.match(ModelChoice.choose(settings, env), {
     onFailure: () => ({ value: null, source: "default" }),
     onSuccess: ({ model, why }) => ({ value: model, source: "default", from: why })

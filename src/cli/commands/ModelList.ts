@@ -51,7 +51,7 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Vendors.
 const usual = Effect.fnUntraced(function* (
   { baseUrl }: Request,
   env: Vendors.Environment
-): Effect.fn.Return<string, UsageError> {
+): Effect.fn.Return<string, UsageError, ModelChoice.Services> {
   const { model } = yield* ModelChoice.choose({ model: Option.none(), baseUrl, noDetect: false }, env)
   const provider = model.slice(0, model.indexOf("/"))
   return provider === "local" ? "" : provider

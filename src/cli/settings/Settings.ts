@@ -8,11 +8,12 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { createHash } from "node:crypto"
-import { homedir } from "node:os"
 import { UsageError } from "../ExitCode.ts"
 import { flagOf, type From, type Picked, type Sources, type File, type Member } from "./Setting.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as SettingTable from "./SettingTable.ts"
+import * as PrivateFile from "./PrivateFile.ts"
+import * as UserFolder from "./UserFolder.ts"
 import * as Values from "./Values.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import * as Folders from "../../skills/Folders.ts"
@@ -297,8 +298,6 @@ const locate = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ConfigurationPaths, never, FileSystem.FileSystem | Path.Path> {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const set = env["XDG_CONFIG_HOME"] ?? ""
-  const base = path.isAbsolute(set) ? set : path.join(env["HOME"] ?? homedir(), ".config")
   const start = yield* Effect.orElseSucceed(files.realPath(cwd), () => path.resolve(cwd))
   const inFolder = (folder: string) => path.join(folder, ".effect-agent", "config.json")
   const there = (file: string) => Effect.orElseSucceed(files.exists(file), () => false)
@@ -306,7 +305,7 @@ const locate = Effect.fnUntraced(function* (
   const folders = yield* Folders.from(start)
   const found = yield* Effect.findFirst(folders.toReversed(), (folder) => there(inFolder(folder)))
   const folder = Option.getOrElse(found, () => start)
-  const user = path.join(base, "effect-agent", "config.json")
+  const user = path.join(yield* UserFolder.of(env), "config.json")
   return { user, project: inFolder(folder), folder, within: folders[0] ?? start }
 })
 
@@ -374,16 +373,7 @@ export const trust = Effect.fnUntraced(function* (paths: ConfigurationPaths, isT
   const trusted = isTrusted ? { ...others, [paths.folder]: project.hash } : others
   const content: object = Option.match(text, { onNone: () => ({}), onSome: (text) => JSON.parse(text) })
   yield* Effect.mapError(
-    write(paths.user, { ...content, trusted }),
+    PrivateFile.write(paths.user, { ...content, trusted }),
     ({ message }) => new UsageError({ detail: `${paths.user} cannot be written: ${message}` })
   )
-})
-
-/** Writes a file of the user, which no other user may read. */
-const write = Effect.fnUntraced(function* (file: string, content: object) {
-  const files = yield* FileSystem.FileSystem
-  yield* files.makeDirectory((yield* Path.Path).dirname(file), { recursive: true })
-  const next = `${file}.${process.pid}`
-  yield* files.writeFileString(next, `${JSON.stringify(content, undefined, 2)}\n`, { mode: 0o600 })
-  yield* files.rename(next, file)
 })

@@ -21,7 +21,7 @@ import {
 import * as LineReader from "../LineReader.ts"
 import * as SessionName from "../SessionName.ts"
 import type { Line, NewSession, StoredSession, Writer } from "../SessionStorage.ts"
-import * as WriterLock from "./WriterLock.ts"
+import * as WriterLock from "../WriterLock.ts"
 import * as SessionHome from "../SessionHome.ts"
 
 /** The options of the storage. */

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { TaggedError } from "../../internal/errors.ts"
+import { TaggedError } from "../internal/errors.ts"
 
 /** A process that has a lock. */
 const Owner = Schema.Struct({
