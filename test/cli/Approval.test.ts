@@ -5,6 +5,7 @@ import { Approval as Core, Loop, Message, Tool, ToolRegistry } from "effect-agen
 import { ScriptedProvider } from "effect-agent/testing"
 import type { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
+import * as Mode from "../../src/cli/agent/Mode.ts"
 import * as Requests from "../../src/cli/terminal/Requests.ts"
 import { Keyboard } from "../../src/cli/terminal/StandardInput.ts"
 import { Screen, paintOf } from "../../src/cli/terminal/Screen.ts"
@@ -22,7 +23,7 @@ const named = (tools: ReadonlyArray<string>, commands: ReadonlyArray<CommandRule
 const policy: Requests.Policy = {
   allow: named([]),
   deny: named([]),
-  yes: false,
+  mode: Mode.make("ask"),
   asked: "terminal",
   isAsked: true,
   root: "/nowhere",
@@ -196,7 +197,11 @@ describe("Approval", () => {
       const alone = yield* decide(calls, { asked: "deny" as const, allow: named(["write"]) })
       assert.deepStrictEqual(alone.outcomes, ["rejected", "success", "rejected"])
       assert.strictEqual(alone.screen, "")
-      const denied = yield* decide(calls, { yes: true, allow: named(["shell"]), deny: named(["shell"]) })
+      const denied = yield* decide(calls, {
+        mode: Mode.make("yes"),
+        allow: named(["shell"]),
+        deny: named(["shell"])
+      })
       assert.deepStrictEqual(denied.outcomes, ["rejected", "success", "success"])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -220,13 +225,17 @@ describe("Approval", () => {
     Effect.gen(function* () {
       const calls = ["git push", "git -P push", "$X", "git status"].map(shell)
       const deny = named([], [["git", "push"]])
-      for (const options of [{ yes: true }, { allow: named(["shell"]) }, { allow: named([], [["git"]]) }]) {
+      for (const options of [
+        { mode: Mode.make("yes") },
+        { allow: named(["shell"]) },
+        { allow: named([], [["git"]]) }
+      ]) {
         const { outcomes, texts } = yield* decide(calls, { ...options, deny, asked: "deny" as const })
         assert.deepStrictEqual(outcomes, ["rejected", "rejected", "rejected", "success"])
         assert.include(texts[0], 'a rule denies "git push"')
         assert.include(texts[1], 'as it may be "git push", which a rule denies,')
       }
-      const asked = yield* decide(calls, { yes: true, deny }, ["a", "y"])
+      const asked = yield* decide(calls, { mode: Mode.make("yes"), deny }, ["a", "y"])
       assert.deepStrictEqual(asked.outcomes, ["rejected", "success", "success", "success"])
     }).pipe(Effect.provide(NodeServices.layer))
   )

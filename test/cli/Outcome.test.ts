@@ -3,6 +3,7 @@ import { Option } from "effect"
 import { Message, ProviderError, Usage } from "effect-agent"
 import type { AgentEvent } from "../../src/AgentEvent.ts"
 import * as Requests from "../../src/cli/terminal/Requests.ts"
+import * as Mode from "../../src/cli/agent/Mode.ts"
 import * as Outcome from "../../src/cli/agent/Outcome.ts"
 import type { Refusal } from "../../src/ModelEvent.ts"
 
@@ -86,7 +87,8 @@ describe("the end of a run", () => {
     ["rm -r $X; ls", "1 call was refused. To let it run give --allow shell, or --yes for every tool."]
   ])("says how the refused call %j may run", (command, remark) => {
     const outcome = { ...Outcome.initial, refused: [{ toolName: "shell", params: { command } }] }
-    const policy = { asked: "deny", isAsked: true, deny: { tools: new Set<string>(), commands: [] } } as const
+    const deny = { tools: new Set<string>(), commands: [] }
+    const policy = { asked: "deny", isAsked: true, deny, mode: Mode.make("ask") } as const
     assert.strictEqual(Outcome.refusedCalls(outcome, Requests.advice(policy, outcome.refused)), remark)
   })
 })

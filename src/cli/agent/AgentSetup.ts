@@ -1,4 +1,5 @@
 /** Makes the agent of a run, with the sandbox of its commands, and the instructions and skills of its project. */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -15,13 +16,18 @@ import * as LargeResults from "../../artifacts/LargeResults.ts"
 import * as ReadArtifact from "../../artifacts/ReadArtifact.ts"
 import * as Compaction from "../../context/Compaction.ts"
 import * as Workspace from "../../skills/Workspace.ts"
+import { Provider } from "../../Provider.ts"
 import * as ToolSearch from "../../tool-search/ToolSearch.ts"
+import type { ToolRegistry } from "../../ToolRegistry.ts"
 import * as Tools from "../../tools/Tools.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
+import * as Mode from "./Mode.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelTable from "./ModelTable.ts"
+import * as PlanTool from "./PlanTool.ts"
 import type { Opened } from "./Sessions.ts"
+import * as TaskList from "./TaskList.ts"
 import * as ChildEnvironment from "../../tools/ChildEnvironment.ts"
 import * as Sandbox from "../../tools/Sandbox.ts"
 import type * as ShellTool from "../../tools/ShellTool.ts"
@@ -65,13 +71,16 @@ export const make = Effect.fnUntraced(function* (
   const tools = [
     ...Tools.make({ root, shell, hardLinks: "allow" }).filter(({ name }) => settings.tools.includes(name)),
     ...project.tools,
+    ...(settings.taskList && settings.tools.includes("tasks") ? [TaskList.tool()] : []),
     ...(asks && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
   ]
+  const kept = [PlanTool.tool(policy.mode, asks), resultReader(settings)]
+  const registry = yield* Deferred.make<ToolRegistry["Service"]>()
   const agent = yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
     system: systemPrompt(root, project.system, settings),
-    tools: tools.length === 0 ? [] : [...tools, resultReader(settings)],
+    tools: tools.length === 0 ? [] : [...tools, ...kept],
     ...optionsOf(settings),
     // Rules say the same again.
     emptyResponse: choice.model.startsWith("local/") ? "accept" : "retry",
@@ -79,9 +88,12 @@ export const make = Effect.fnUntraced(function* (
     ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(
     Effect.orDie,
+    Effect.updateService(Provider, Mode.narrowing(policy.mode, Deferred.await(registry))),
     Effect.provideService(CoreApproval.Approval, Requests.approvalPolicy(policy)),
     Effect.provide(Layer.merge(compaction, results(settings, opened?.artifacts)))
   )
+  yield* Deferred.succeed(registry, agent.tools)
+  yield* agent.hooks.register(PlanTool.ending(agent, asks))
   if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
     const { join } = yield* Effect.promise(() => import("./McpServers.ts"))
     yield* join(agent.tools, settings, choice.model)
@@ -147,6 +159,9 @@ const resultReader = ({ maxResult }: Settings) =>
 
 const pageOf = (maxCharacters: number) => ({ maxCharacters: Math.min(maxCharacters, 20_000) })
 
+/** The tools of the program itself, which the model need not search for. */
+const always = [TaskList.name, Mode.planTool]
+
 /** `kept` has the whole results of the session. Those of a run without a session stay in memory. */
 const results = (
   { maxResult, toolSearch }: Settings,
@@ -158,7 +173,7 @@ const results = (
     Option.match(maxResult, { onNone: () => ({}), onSome: (maxCharacters) => ({ maxCharacters }) })
   )
   const search = ToolSearch.layer(
-    Option.match(toolSearch, { onNone: () => ({}), onSome: (threshold) => ({ threshold }) })
+    Option.match(toolSearch, { onNone: () => ({ always }), onSome: (threshold) => ({ always, threshold }) })
   )
   return Layer.merge(Layer.provideMerge(cut, store), search)
 }

@@ -16,6 +16,7 @@ import type { Picks } from "../settings/SettingTable.ts"
 import { flagOf, type From, type Picked } from "../settings/Setting.ts"
 import * as Values from "../settings/Values.ts"
 import type { ProviderError } from "../../ProviderError.ts"
+import * as PlanTool from "./PlanTool.ts"
 import { companies, servers, startOf } from "./Vendors.ts"
 
 /** A tool call. */
@@ -38,6 +39,8 @@ export interface Outcome {
   readonly error: EventError | undefined
   /** The typed output, if the run gave one. */
   readonly output: { readonly value: Schema.Json } | undefined
+  /** The plan, if it is the answer. */
+  readonly plan: string | undefined
   /** The questions of the model. */
   readonly questions: ReadonlyArray<Pick<OfTag<"QuestionAsked">, "question" | "questionId">>
   /** The ids of the calls that need an approval. */
@@ -55,6 +58,7 @@ export const initial: Outcome = {
   status: undefined,
   error: undefined,
   output: undefined,
+  plan: undefined,
   questions: [],
   approvals: [],
   end: undefined,
@@ -99,7 +103,7 @@ const ofCalls = (outcome: Outcome, event: AgentEvent): Outcome => {
     case "ToolExecutionEnd":
       return event.outcome === "rejected" || event.outcome === "blocked"
         ? { ...outcome, refused: [...outcome.refused, callOf(outcome, event)] }
-        : outcome
+        : { ...outcome, plan: PlanTool.answerIn(event) ?? outcome.plan }
     default:
       return outcome
   }
@@ -110,9 +114,10 @@ const callOf = ({ started }: Outcome, { toolCallId, toolName }: OfTag<"ToolExecu
   params: started.get(toolCallId)
 })
 
-/** The typed output as JSON, else the text of the last answer; `undefined` if it is empty. */
-export const answerOf = ({ last, output }: Outcome): string | undefined => {
+/** The typed output as JSON, else the plan, else the text of the last answer; `undefined` if it is empty. */
+export const answerOf = ({ last, output, plan }: Outcome): string | undefined => {
   if (output !== undefined) return JSON.stringify(output.value)
+  if (plan !== undefined) return plan
   const text = last === undefined ? "" : textOf(last).trim()
   return text === "" ? undefined : text
 }
@@ -312,8 +317,10 @@ const typed = ({ found, key }: Picked<unknown>, isWanted: (from: From) => boolea
     Option.filter(found, ({ from }) => isWanted(from)),
     {
       onNone: () => [],
-      onSome: ({ texts, value }) =>
-        value === true ? [flagOf(key)] : texts.flatMap((text) => [flagOf(key), text])
+      onSome: ({ texts, value }) => {
+        if (typeof value === "boolean") return [value ? flagOf(key) : flagOf(key).replace("--", "--no-")]
+        return texts.flatMap((text) => [flagOf(key), text])
+      }
     }
   )
 

@@ -25,6 +25,7 @@ import * as Screen from "../terminal/Screen.ts"
 import * as Network from "./Network.ts"
 import * as ModelTable from "./ModelTable.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as PlanTool from "./PlanTool.ts"
 import * as Playing from "./Playing.ts"
 import * as Sessions from "./Sessions.ts"
 
@@ -65,7 +66,7 @@ export const prepare = Effect.fnUntraced(function* ({ prompt: words, ...flags }:
 const embedded = Effect.fnUntraced(function* (words: string, flags: SettingTable.Flags, first: Read) {
   const { commands, remarks, settings } = yield* settingsOf(flags, first)
   const plan = yield* planOf(words, settings)
-  const output = yield* outputOf(settings)
+  const output = yield* schemaOf(settings)
   const [choice, { options: shell, remark }] = yield* Effect.all(
     [ModelChoice.withFallbacks(settings, process.env), AgentSetup.chooseSandbox(settings)],
     { concurrency: 2 }
@@ -132,8 +133,12 @@ const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.
   return files.length === 0 ? whole : [{ type: "text" as const, text: whole }, ...files]
 })
 
-const outputOf = Effect.fnUntraced(function* ({ outputSchema }: Settings.Settings) {
+const schemaOf = Effect.fnUntraced(function* ({ outputSchema, plan }: Settings.Settings) {
   if (Option.isNone(outputSchema)) return undefined
+  if (plan)
+    return yield* new ExitCode.UsageError({
+      detail: "--plan and --output-schema exclude one another: the plan is the answer."
+    })
   return yield* AgentSetup.outputSchemaOf(outputSchema.value)
 })
 
@@ -252,18 +257,21 @@ const shower = Effect.fnUntraced(function* (plan: Plan) {
   return { show: all, hide }
 })
 
-const answeringOf = ({ isTyped, settings }: Plan): Output.Answering => {
+const answeringOf = ({ isTyped, policy, settings }: Plan): Output.Answering => {
   if (settings.outputFormat !== "text" || isTyped) return "never"
+  // The plan may be the answer, and words before its call are none.
+  if (settings.plan && policy.asked === "deny") return "whole"
   return settings.print && process.stdout.isTTY !== true ? "whole" : "streamed"
 }
 
-/** The typed outputs, one on each line. */
-const outputsOf = (events: ReadonlyArray<AgentEvent>): string =>
-  events
-    .flatMap((event) =>
-      event._tag === "Output" && event.path === undefined ? [`${JSON.stringify(event.value)}\n`] : []
-    )
-    .join("")
+/** The typed outputs, one on each line, and the plan that is the answer. */
+const outputsOf = (events: ReadonlyArray<AgentEvent>): string => events.map(outputOf).join("")
+
+const outputOf = (event: AgentEvent): string => {
+  if (event._tag === "Output" && event.path === undefined) return `${JSON.stringify(event.value)}\n`
+  const plan = PlanTool.answerIn(event)
+  return plan === undefined ? "" : `${Inert.text(plan.trimEnd())}\n`
+}
 
 /** Writes the answer to the file of `--output` and returns the exit code. */
 const save = Effect.fnUntraced(function* ({ settings }: Plan, outcome: Outcome.Outcome) {

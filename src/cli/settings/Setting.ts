@@ -3,6 +3,7 @@
  * that continues, the variable, the configuration of the project, that of the user.
  */
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
@@ -15,7 +16,7 @@ import type { Environment } from "../agent/Vendors.ts"
 export interface Setting<out A> {
   /** The member of a configuration file, such as `maxTurns`. */
   readonly key: string
-  /** The flag, such as `--model`, and its alias, such as `-m`. */
+  /** The flag, such as `--model`, its alias, such as `-m`, and its negation, such as `--no-task-list`. */
   readonly names: ReadonlyArray<string>
   /** Whether a value follows the flag. */
   readonly hasValue: boolean
@@ -50,6 +51,8 @@ interface Spec<A> extends Options<A> {
   readonly expected: string
   readonly json: Json
   readonly hasValue?: boolean
+  /** Whether there is a flag `--no-NAME` too. */
+  readonly isNegated?: boolean
   /** The items of a variable. */
   readonly split?: (text: string) => ReadonlyArray<string>
 }
@@ -59,6 +62,7 @@ const make = <A>({
   flag,
   hasValue = true,
   isKept = true,
+  isNegated = false,
   json,
   name,
   read,
@@ -88,7 +92,11 @@ const make = <A>({
     rest.alias === undefined ? (same) => same : Flag.withAlias(rest.alias)
   )
   const described = isKept ? json.annotate({ description: rest.description }) : undefined
-  const names = [`--${name}`, ...(rest.alias === undefined ? [] : [`-${rest.alias}`])]
+  const names = [
+    `--${name}`,
+    ...(rest.alias === undefined ? [] : [`-${rest.alias}`]),
+    ...(isNegated ? [`--no-${name}`] : [])
+  ]
   return { key, names, hasValue, parameter, absent: absent(key), json: described } satisfies Setting<A>
 }
 
@@ -154,11 +162,11 @@ export const choice = <const Words extends ReadonlyArray<string>>(
   })
 
 /** A setting that is on or off. Its flag has no value. */
-export const toggle = (options: Options<boolean>): Setting<boolean> =>
+export const toggle = (options: Options<boolean> & Pick<Spec<boolean>, "isNegated">): Setting<boolean> =>
   make({
     ...options,
     flag: Flag.Boolean(options.name).pipe(
-      Flag.withoutNegation,
+      options.isNegated === true ? identity : Flag.withoutNegation,
       Flag.map((isOn): ReadonlyArray<string> => [String(isOn)]),
       Flag.optional
     ),

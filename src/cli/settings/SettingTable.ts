@@ -100,6 +100,18 @@ const ofTools = {
     description: "Let every tool run without asking",
     rules: { isVariable: () => false, widens: (isOn) => isOn }
   }),
+  plan: Setting.toggle({
+    name: "plan",
+    description:
+      "Begin in plan mode: the model changes nothing, and proposes a plan. Without a terminal the plan is the answer",
+    isKept: false
+  }),
+  taskList: Setting.toggle({
+    name: "task-list",
+    description:
+      "Let the model keep a list of its tasks, which the user sees. --no-task-list takes the tool away. Default: true",
+    isNegated: true
+  }),
   sandbox: Setting.choice({
     name: "sandbox",
     words: sandboxes,
@@ -442,7 +454,8 @@ const ofPrompt = [
   "resume",
   "fork",
   "name",
-  "failOnRefusal"
+  "failOnRefusal",
+  "plan"
 ] as const
 
 /** The flags of a command that serves others. */

@@ -152,6 +152,8 @@ const settingsOf = (picks: SettingTable.Picks) => {
     allow: Option.getOrElse(values.allow, () => nothing),
     deny: Option.getOrElse(values.deny, () => nothing),
     yes: isOn(values.yes),
+    plan: isOn(values.plan),
+    taskList: Option.getOrElse(values.taskList, () => true),
     sandbox: Option.getOrElse(values.sandbox, () => "auto" as const),
     network: isOn(values.network),
     writable: Option.getOrElse(values.writable, () => []),

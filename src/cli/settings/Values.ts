@@ -7,7 +7,7 @@ import * as CommandRules from "../../tools/CommandRules.ts"
 import * as Tools from "../../tools/Tools.ts"
 
 /** The tools that the program has. The last needs a person. */
-export const tools = [...Tools.names, "skill", "ask_user"] as const
+export const tools = [...Tools.names, "skill", "tasks", "ask_user"] as const
 
 type Name = (typeof tools)[number]
 

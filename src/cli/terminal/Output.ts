@@ -347,14 +347,14 @@ interface Played {
 
 /** The line with the outcome of a run. */
 export const resultLine = Effect.fnUntraced(function* ({ outcome, sessionId }: Played, exitCode: number) {
-  const { end, last, output } = outcome
+  const { end, last, output, plan } = outcome
   const error = end?.error && (yield* Effect.orDie(encodeError(end.error)))
   const { durationMs = 0, runId, turns = 0, usage } = end ?? {}
   return Inert.json({
     type: "result",
     status: outcome.status ?? "cancelled",
     exitCode,
-    text: last === undefined ? "" : Message.textOf(last),
+    text: plan ?? (last === undefined ? "" : Message.textOf(last)),
     ...(output === undefined ? {} : { output: output.value }),
     ...(sessionId === undefined ? {} : { sessionId }),
     runId,

@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
+import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
@@ -11,10 +12,11 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Approval from "../../Approval.ts"
 import * as CommandRules from "../../tools/CommandRules.ts"
-import * as Tools from "../../tools/Tools.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./StandardInput.ts"
+import * as Mode from "../agent/Mode.ts"
 import * as Outcome from "../agent/Outcome.ts"
+import * as PlanTool from "../agent/PlanTool.ts"
 import * as Preview from "./Preview.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -24,10 +26,10 @@ import * as JsonSchema from "../../internal/jsonSchema.ts"
 export interface Policy {
   /** Tools and commands that run without an approval. */
   readonly allow: Values.Named
-  /** Tools and commands that never run. Wins over `allow` and `yes`. */
+  /** Tools and commands that never run. Wins over `allow` and the mode. */
   readonly deny: Values.Named
-  /** Whether every tool runs without an approval. */
-  readonly yes: boolean
+  /** The mode of the session, which each call reads. */
+  readonly mode: Mode.Cell
   /**
    * Where the answers come from: a person at the terminal, lines of stdin, or a client for which the run waits. With `"deny"` calls that
    * need an approval are refused, because a run must not wait for an answer that cannot come.
@@ -47,13 +49,13 @@ export interface Policy {
 
 /** The policy of the settings. `asked` is where answers come from if the settings do not defer. */
 export const policyOf = (
-  { allow, approve, deny, yes }: Settings,
+  { allow, approve, deny, plan, yes }: Settings,
   root: string,
   asked: Policy["asked"] = "wait"
 ): Policy => ({
   allow,
   deny,
-  yes: yes || Option.contains(approve, "allow"),
+  mode: Mode.make(Mode.initial({ approve, plan, yes })),
   asked: Option.contains(approve, "defer") ? "defer" : asked,
   isAsked: !Option.contains(approve, "deny"),
   root,
@@ -72,9 +74,10 @@ export const askedOf = (
 
 /** The advice on how to permit refused calls in the next run: a plain command by itself, else the tool. */
 export const advice = (
-  { asked, deny, isAsked }: Pick<Policy, "asked" | "deny" | "isAsked">,
+  { asked, deny, isAsked, mode }: Pick<Policy, "asked" | "deny" | "isAsked" | "mode">,
   refused: ReadonlyArray<Outcome.Call>
 ): string => {
+  if (refused.length > 0 && MutableRef.get(mode) === "plan") return Mode.refusal
   const rules = refused.filter(({ toolName }) => !deny.tools.has(toolName)).map(ruleFor)
   if (rules.length === 0) return "--deny forbids it."
   return asked === "terminal" && isAsked
@@ -87,15 +90,6 @@ const ruleFor = ({ params, toolName }: Outcome.Call): string => {
   const isPlain = Option.exists(Values.named(rule), ({ commands }) => commands.length === 1)
   return `--allow ${isPlain ? Outcome.quoted(rule) : toolName}`
 }
-
-// Every other tool may change something.
-const readOnly: ReadonlySet<string> = new Set([
-  ...Tools.names.filter((name) => !Tools.changing.has(name)),
-  "skill",
-  "ask_user",
-  "read_artifact",
-  "tool_search"
-])
 
 /** Whether the person at the terminal decides about a call. */
 export const isAsked = (policy: Policy, { params, toolName }: Outcome.Call): boolean =>
@@ -147,13 +141,16 @@ const approved: Approval.Answer = { decision: "approve", by: "user" }
 const rejected = (reason: string): Approval.Answer => ({ decision: "reject", reason, by: "user" })
 
 const verdictOn = (
-  { allow, always, deny, yes }: Policy,
+  { allow, always, deny, mode: cell }: Policy,
   name: string,
   params: unknown,
   isPure: boolean
 ): CommandRules.Verdict => {
   if (deny.tools.has(name)) return { decision: "deny", reason: "--deny forbids it" }
-  const isAllowed = yes || allow.tools.has(name)
+  const mode = MutableRef.get(cell)
+  const isHarmless = Mode.changesNothing(name, isPure)
+  if (mode === "plan" && !isHarmless) return { decision: "deny", reason: Mode.refusal }
+  const isAllowed = Mode.allows(mode, name) || allow.tools.has(name)
   const command = commandIn(name, params)
   const isApproved = always.size > 0 && always.has(scopeOf(name, params).key)
   const areRules = deny.commands.length > 0 || (!isAllowed && allow.commands.length > 0)
@@ -165,7 +162,7 @@ const verdictOn = (
     )
     if (judged.decision !== "ask" || !isApproved) return judged
   }
-  return isAllowed || isApproved || isPure || readOnly.has(name)
+  return isAllowed || isApproved || isHarmless
     ? { decision: "allow", reason: "it is allowed" }
     : { decision: "ask", reason: "no option allows it" }
 }
@@ -201,16 +198,11 @@ const textIn = (params: unknown, name: string): string | undefined =>
  */
 const ask = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope) {
   const { err, paint } = yield* Screen
-  const keyboard = yield* Keyboard
   const lines = Preview.brief(preview, paint).map((line) => `  ${line}`)
   yield* err([paint.bold(preview.title), ...lines, ""].join("\n"))
   const view = Preview.isCut(preview) ? ", [v]iew all" : ""
   while (true) {
-    // Input from before the question is no answer to it.
-    yield* keyboard.forget
-    yield* err(`Allow this? [y]es, [N]o, [a]lways ${scope.words}${view}: `)
-    const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
-    if (typed === undefined) yield* err("\n")
+    const typed = yield* lineBehind(`Allow this? [y]es, [N]o, [a]lways ${scope.words}${view}: `)
     const answer = meaningOf(typed?.trim().toLowerCase() ?? "")
     if (answer === "help") yield* err(paint.dim(helpOn(scope)))
     else if (answer === "view") yield* showAll(preview)
@@ -221,7 +213,6 @@ const ask = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope)
 /** Shows all lines, one screen at a time. */
 const showAll = Effect.fnUntraced(function* (preview: Preview.Preview) {
   const { err, paint, rows } = yield* Screen
-  const keyboard = yield* Keyboard
   yield* err(`${paint.bold(preview.title)}\n`)
   const lines = Preview.whole(preview, paint)
   // The last line of the screen holds the question.
@@ -231,11 +222,9 @@ const showAll = Effect.fnUntraced(function* (preview: Preview.Preview) {
     yield* err(shown.join(""))
     const left = lines.length - from - page
     if (left <= 0) return
-    yield* keyboard.forget
-    yield* err(
+    const typed = yield* lineBehind(
       `${left} more ${left === 1 ? "line" : "lines"}. [Enter] shows more, [q] returns to the question: `
     )
-    const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
     if (typed === undefined || typed.trim() !== "") return
   }
 })
@@ -278,21 +267,41 @@ export const answerQuestion = Effect.fnUntraced(function* ({
   Keyboard | Screen
 > {
   const { err, paint } = yield* Screen
-  const keyboard = yield* Keyboard
+  if (PlanTool.isPlan({ schema })) return yield* decideAboutPlan(question)
   yield* err(`${paint.bold("The model asks")}\n${linesOf(question)}${choicesIn(schema)}`)
   while (true) {
-    // Input from before the question is no answer to it.
-    yield* keyboard.forget
-    yield* err("Answer: ")
-    const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
-    if (typed === undefined) {
-      yield* err("\n")
-      return { declined: true, reason: "the user gave no answer", by: "user" }
-    }
+    const typed = yield* lineBehind("Answer: ")
+    if (typed === undefined) return { declined: true, reason: "the user gave no answer", by: "user" }
     const answer = typedAnswer(typed.trim(), schema)
     if (Result.isSuccess(answer)) return { answer: answer.success, by: "user" }
     yield* err(`${paint.red(Inert.line(answer.failure))}\n`)
   }
+})
+
+/** Shows a plan, and waits for the decision about it. The end of the input means not now. */
+const decideAboutPlan = Effect.fnUntraced(function* (plan: string) {
+  const { err, paint } = yield* Screen
+  const choices = PlanTool.decisions.map((words, index) => `${index + 1} ${words}`).join(" · ")
+  yield* err(`${paint.bold("The plan")}\n${linesOf(plan)}`)
+  while (true) {
+    const number = (yield* lineBehind(`${choices}: `))?.trim() ?? "4"
+    if (number === "1") return { answer: PlanTool.answers.ask, by: "user" }
+    if (number === "2") return { answer: PlanTool.answers.edits, by: "user" }
+    const words = number === "3" ? yield* lineBehind("What to change: ") : undefined
+    if (words !== undefined) return { answer: PlanTool.answers.change(words), by: "user" }
+    if (number === "3" || number === "4") return { answer: PlanTool.answers.notNow, by: "user" }
+  }
+})
+
+/** The line that is typed behind some words. Input from before the words is no answer to them; `undefined` at the end of the input. */
+const lineBehind = Effect.fnUntraced(function* (words: string) {
+  const { err } = yield* Screen
+  const keyboard = yield* Keyboard
+  yield* keyboard.forget
+  yield* err(words)
+  const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
+  if (typed === undefined) yield* err("\n")
+  return typed
 })
 
 const linesOf = (text: string): string =>
