@@ -27,7 +27,8 @@ const policy: Requests.Policy = {
   asked: "terminal",
   isAsked: true,
   root: "/nowhere",
-  always: new Set()
+  always: new Set(),
+  hooked: new Map()
 }
 
 /**

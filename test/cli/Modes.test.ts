@@ -56,6 +56,7 @@ const setUp = Effect.fnUntraced(function* (
     choice,
     output: undefined,
     project,
+    hooks: undefined,
     shell: { sandbox: "off" }
   } as const
   const agent = yield* Effect.provide(AgentSetup.make(plan, undefined, policy), provider.layer)

@@ -26,7 +26,7 @@ import * as Mode from "./Mode.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelTable from "./ModelTable.ts"
 import * as PlanTool from "./PlanTool.ts"
-import type { Opened } from "./Sessions.ts"
+import * as Sessions from "./Sessions.ts"
 import * as TaskList from "./TaskList.ts"
 import * as ChildEnvironment from "../../tools/ChildEnvironment.ts"
 import * as Sandbox from "../../tools/Sandbox.ts"
@@ -36,6 +36,7 @@ import * as UserFolder from "../settings/UserFolder.ts"
 import type { StoreAddress } from "../settings/Values.ts"
 import { companies, type Environment } from "./Vendors.ts"
 import { say } from "../terminal/Screen.ts"
+import type * as HookSources from "../hooks/HookSources.ts"
 import * as JsonSchema from "../../internal/jsonSchema.ts"
 
 /** `model` is `provider/id`. */
@@ -56,12 +57,14 @@ export interface Plan {
   readonly project: Workspace.Workspace
   /** The options of the tool `shell`. */
   readonly shell: Sandboxed["options"]
+  /** The hooks of the project and the user; `undefined` if there are none. */
+  readonly hooks: HookSources.Hooks | undefined
 }
 
 /** The agent. */
 export const make = Effect.fnUntraced(function* (
   plan: Plan,
-  opened: Opened | undefined,
+  opened: Sessions.Opened | undefined,
   policy: Requests.Policy
 ) {
   const { choice, output, project, settings, shell } = plan
@@ -76,12 +79,24 @@ export const make = Effect.fnUntraced(function* (
   ]
   const kept = [PlanTool.tool(policy.mode, asks), resultReader(settings)]
   const registry = yield* Deferred.make<ToolRegistry["Service"]>()
+  const hooks =
+    plan.hooks &&
+    (yield* plan.hooks.make({
+      model: choice.model,
+      policy,
+      rules: Requests,
+      session: opened?.session,
+      settings,
+      transcript: opened === undefined ? Effect.succeed("") : Sessions.fileOf(settings, opened.session.id)
+    }))
   const agent = yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
     system: systemPrompt(root, project.system, settings),
     tools: tools.length === 0 ? [] : [...tools, ...kept],
     ...optionsOf(settings),
+    // Commands have time limits of their own.
+    ...(hooks === undefined ? {} : { hooks: hooks.hooks, hookTimeout: "Infinity" as const }),
     // Rules say the same again.
     emptyResponse: choice.model.startsWith("local/") ? "accept" : "retry",
     ...(output === undefined ? {} : { output }),
@@ -94,11 +109,32 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Deferred.succeed(registry, agent.tools)
   yield* agent.hooks.register(PlanTool.ending(agent, asks))
+  if (hooks !== undefined) yield* hooks.attach(agent)
   if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
     const { join } = yield* Effect.promise(() => import("./McpServers.ts"))
     yield* join(agent.tools, settings, choice.model)
   }
   return agent
+})
+
+/** Whether a run may have hooks. It looks at no file but for the folders of Karl. */
+const hasHooks = Effect.fnUntraced(function* ({ configuration, hooksFrom }: Settings) {
+  const { paths, project, user } = configuration
+  const names = [project, user].some((file) => file?.hasHooks === true || (file?.hooksFrom ?? []).length > 0)
+  if (names || hooksFrom.length > 0) return true
+  const files = yield* FileSystem.FileSystem
+  const found = yield* Effect.forEach(Object.values(paths.karl), (folder) =>
+    Effect.orElseSucceed(files.exists(folder), () => false)
+  )
+  return found.includes(true)
+})
+
+/** Reads the hooks of the project and the user, and names those that do not run. Their modules are loaded where there are some. */
+export const loadHooks = Effect.fnUntraced(function* (settings: Settings) {
+  if (settings.disableHooks) return undefined
+  if (!(yield* hasHooks(settings))) return undefined
+  const { load } = yield* Effect.promise(() => import("../hooks/HookSources.ts"))
+  return yield* load(settings)
 })
 
 /** The options of runs that settings determine. */

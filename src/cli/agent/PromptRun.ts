@@ -74,8 +74,9 @@ const embedded = Effect.fnUntraced(function* (words: string, flags: SettingTable
   const sandbox = remark === undefined ? "" : `. ${remark}`
   yield* Screen.say([...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`])
   const project = yield* AgentSetup.loadProject(settings, process.env)
+  const hooks = yield* AgentSetup.loadHooks(settings)
   const { policy, prompt } = plan
-  const place = agentOf({ settings, prompt, choice, output, project, shell }, policy)
+  const place = agentOf({ settings, prompt, choice, output, project, shell, hooks }, policy)
   return Effect.provide(run({ ...plan, isTyped: output !== undefined, commands }, place), [
     choice.provider,
     ModelTable.prices,

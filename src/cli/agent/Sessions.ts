@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
@@ -91,6 +91,22 @@ const filesIn = Effect.fnUntraced(function* (
 const inHome = Effect.gen(function* () {
   const path = yield* Path.Path
   return yield* filesIn({ root: path.join(yield* Effect.orDie(SessionHome.home), "sessions") })
+})
+
+/** The path of the file of a session; `""` if it is in a database, or there is none yet. */
+export const fileOf = Effect.fnUntraced(function* ({ cwd, store }: Place, sessionId: string) {
+  const address = Option.getOrUndefined(store)
+  if (address !== undefined && address._tag !== "Files") return ""
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const home = yield* Effect.orDie(SessionHome.home)
+  const folder =
+    address === undefined
+      ? path.join(home, "sessions", yield* SessionHome.folderOf(cwd))
+      : path.resolve(address.directory)
+  const names = yield* Effect.orElseSucceed(files.readDirectory(folder), (): Array<string> => [])
+  const name = names.find((name) => name.endsWith(`_${sessionId}.jsonl`))
+  return name === undefined ? "" : path.join(folder, name)
 })
 
 /** A line about the faults of a session, `undefined` if it has none. */

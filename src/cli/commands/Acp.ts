@@ -73,11 +73,12 @@ const runsOf = Effect.fnUntraced(function* (
   const agents = Agents.layer(({ session, sessionId }) =>
     Effect.gen(function* () {
       const { cwd = settings.cwd, mcpServers = [] } = given.get(sessionId) ?? {}
-      const own = { ...settings, cwd }
+      const own = { ...settings, cwd, configuration: yield* Settings.configurationOf(env, cwd) }
       const { options: shell, remark } = yield* AgentSetup.chooseSandbox(own)
       if (remark !== undefined) yield* say([remark])
       const project = yield* AgentSetup.loadProject(own, env)
-      const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
+      const hooks = yield* AgentSetup.loadHooks(own)
+      const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell, hooks }
       const agent = yield* AgentSetup.make(plan, { session, artifacts }, Requests.policyOf(own, cwd))
       if (mcpServers.length > 0 && !settings.noMcp) {
         const { joinOfEditor } = yield* Effect.promise(() => import("../agent/McpServers.ts"))

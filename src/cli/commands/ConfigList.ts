@@ -38,7 +38,9 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
   const read = yield* Settings.read({ ...flags, json: none }, env)
   const { err, out } = yield* Screen
   if (trust || untrust) {
-    yield* Settings.trust(read.paths, trust)
+    const { trust: trustHooks } = yield* Effect.promise(() => import("../hooks/HookSources.ts"))
+    const count = yield* trustHooks(read.settings, trust)
+    if (count === 0 || read.sources.project !== undefined) yield* Settings.trust(read.paths, trust)
     yield* err(`${read.paths.project} is ${trust ? "trusted as it is now" : "no longer trusted"}.\n`)
     return ExitCode.answered
   }

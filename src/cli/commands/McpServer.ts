@@ -36,7 +36,8 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
     ...(remark === undefined ? [] : [remark])
   ])
   const project = yield* AgentSetup.loadProject(settings, env)
-  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
+  const hooks = yield* AgentSetup.loadHooks(settings)
+  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell, hooks }
   const services = yield* Layer.build(
     Layer.mergeAll(choice.provider, ModelTable.prices, Network.telemetry(env))
   )

@@ -144,7 +144,8 @@ const agentsOf = Effect.fnUntraced(function* (
     const { servers } = yield* Effect.promise(() => import("../agent/McpServers.ts"))
     yield* servers(settings)
   }
-  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
+  const hooks = yield* AgentSetup.loadHooks(settings)
+  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell, hooks }
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
   const policy = { ...Requests.policyOf(settings, root, asked), unknown }

@@ -70,7 +70,8 @@ const make = <A>({
   split,
   ...rest
 }: Spec<A>) => {
-  const key = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+  const camel = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+  const key = Object.keys(otherFlags).find((key) => otherFlags[key] === name) ?? camel
   const value = picking({
     name,
     key,
@@ -239,6 +240,10 @@ export type Member = string | number | boolean | ReadonlyArray<string>
 export interface File {
   readonly path: string
   readonly members: Readonly<Record<string, Member | undefined>>
+  /** Whether the file has command hooks. Default `false`. */
+  readonly hasHooks?: boolean
+  /** The files whose hooks the file names. Default: none. */
+  readonly hooksFrom?: ReadonlyArray<string>
   /** Whether its members may widen what the agent may do. */
   readonly isTrusted: boolean
 }
@@ -293,9 +298,12 @@ interface Value<A> {
   readonly rules: Partial<Rules<A>>
 }
 
+/** The flags of settings that have another name than their member. */
+const otherFlags: Readonly<Record<string, string>> = { disableHooks: "no-hooks" }
+
 /** The flag of a setting, by the key of the setting. */
 export const flagOf = (key: string): string =>
-  `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+  `--${(otherFlags[key] ?? key).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 export const variableOf = (flag: string): string => `EFFECT_AGENT_${flag.toUpperCase().replaceAll("-", "_")}`
 

@@ -155,6 +155,19 @@ const ofTools = {
     name: "no-context-files",
     description: "Do not read AGENTS.md and CLAUDE.md"
   }),
+  hooksFrom: Setting.list({
+    name: "hooks-from",
+    metavar: "FILE",
+    description: "Run the command hooks of this file too, such as .claude/settings.json. May be repeated",
+    read: paths,
+    expected: "the path of a file"
+  }),
+  disableHooks: Setting.toggle({
+    name: "no-hooks",
+    description: "Run no command hooks",
+    // Hooks of the user may guard what the agent does.
+    rules: { widens: (isOn) => isOn }
+  }),
   toolSearch: Setting.text({
     name: "tool-search",
     metavar: "N",

@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { createHash } from "node:crypto"
+import { homedir } from "node:os"
 import { UsageError } from "../ExitCode.ts"
 import { flagOf, type From, type Picked, type Sources, type File, type Member } from "./Setting.ts"
 import * as ServerSettings from "./ServerSettings.ts"
@@ -32,7 +33,8 @@ export const read = Effect.fnUntraced(function* (
   session?: Sources["session"]
 ) {
   const cwd = yield* cwdOf(flags, env, session)
-  const { paths, project, user } = yield* configurationOf(env, cwd)
+  const configuration = yield* configurationOf(env, cwd)
+  const { paths, project, user } = configuration
   const sources = { session, env, project, user }
   const picks = yield* SettingTable.pick(flags, sources)
   const writable = Option.getOrElse(valueOf(picks.writable), () => [])
@@ -40,7 +42,7 @@ export const read = Effect.fnUntraced(function* (
     if (!(yield* isFolder(path)))
       return yield* new UsageError({ detail: `--writable: there is no folder ${path}.` })
   const { place, store } = yield* storeOf(picks)
-  const settings = { ...settingsOf(picks), cwd, store }
+  const settings = { ...settingsOf(picks), cwd, store, configuration, hooksFrom: namedFiles(picks.hooksFrom) }
   const remarks = [...remarksOn(picks), ...remarksOnModel(picks, sources)]
   return { settings, picks, place, paths, remarks, sources }
 })
@@ -161,11 +163,19 @@ const settingsOf = (picks: SettingTable.Picks) => {
     continue: isOn(values.continue),
     noSession: isOn(values.noSession) && (isFlag(picks.noSession) || !namesSession(picks)),
     noMcp: isOn(values.noMcp),
+    disableHooks: isOn(values.disableHooks),
     noContextFiles: isOn(values.noContextFiles),
     failOnRefusal: isOn(values.failOnRefusal),
     noDetect: isOn(values.noDetect)
   }
 }
+
+/** The files of hooks that the command line or a variable names. Those of the configuration stand in its files. */
+const namedFiles = ({ found }: SettingTable.Picks["hooksFrom"]): ReadonlyArray<string> =>
+  Option.match(found, {
+    onNone: () => [],
+    onSome: ({ from, value }) => (from.kind === "flag" || from.kind === "variable" ? value : [])
+  })
 
 const isFlag = ({ found }: Picked<unknown>): boolean =>
   Option.exists(found, ({ from }) => from.kind === "flag")
@@ -239,6 +249,12 @@ const settings = Object.fromEntries(
 const Members = Schema.Struct(settings)
 
 const beside = {
+  hooks: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Array(Schema.Record(Schema.String, Schema.Json))).annotate({
+      description:
+        "Commands to run at points of a run, such as PreToolUse, in the format of the settings of Claude Code. Those of a project run once the user trusts it."
+    })
+  ),
   $schema: Schema.optionalKey(Schema.String.annotate({ description: "The address of this schema." })),
   trusted: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.String).annotate({
@@ -270,6 +286,16 @@ export interface ConfigurationPaths {
   readonly folder: string
   /** The folder that a link in place of the project's file must not leave: the root of the repository. */
   readonly within: string
+  /** The folders of Karl's hooks: of the project, then of the user. They may not exist. */
+  readonly karl: { readonly project: string; readonly user: string }
+}
+
+const hooksIn = ({ beside, members }: ConfigurationFile): Pick<File, "hasHooks" | "hooksFrom"> => {
+  const names = members["hooksFrom"]
+  return {
+    hasHooks: beside.hooks !== undefined,
+    hooksFrom: Array.isArray(names) ? names.map(String) : typeof names === "string" ? [names] : []
+  }
 }
 
 /** Reads both files. Fails with `UsageError` for a file that is not valid; the error names the file and the fault. */
@@ -284,10 +310,16 @@ export const configurationOf = Effect.fnUntraced(function* (env: Environment, cw
     })
   const configuration: Configuration = {
     paths,
-    user: ofUser && { path: paths.user, members: ofUser.members, isTrusted: true },
+    user: ofUser && {
+      path: paths.user,
+      members: ofUser.members,
+      ...hooksIn(ofUser),
+      isTrusted: true
+    },
     project: ofProject && {
       path: paths.project,
       members: ofProject.members,
+      ...hooksIn(ofProject),
       isTrusted: Object.hasOwn(trusted, paths.folder) && trusted[paths.folder] === ofProject.hash
     }
   }
@@ -308,7 +340,11 @@ const locate = Effect.fnUntraced(function* (
   const found = yield* Effect.findFirst(folders.toReversed(), (folder) => there(inFolder(folder)))
   const folder = Option.getOrElse(found, () => start)
   const user = path.join(yield* UserFolder.of(env), "config.json")
-  return { user, project: inFolder(folder), folder, within: folders[0] ?? start }
+  const karl = {
+    project: path.join(folder, ".karl", "hooks"),
+    user: path.join(env["HOME"] ?? homedir(), ".config", "karl", "hooks")
+  }
+  return { user, project: inFolder(folder), folder, within: folders[0] ?? start, karl }
 })
 
 /** Maximum bytes of a file. */

@@ -45,7 +45,18 @@ export interface Policy {
   readonly root: string
   /** The scopes for which a person has answered "always". */
   readonly always: Set<string>
+  /** The decisions of hooks about calls, by `callKey`. */
+  readonly hooked: Map<string, Hooked>
 }
+
+/** The decision of a hook about a call. `allow` spares the question, and permits nothing that is denied. */
+export interface Hooked {
+  readonly decision: "allow" | "ask"
+  readonly reason: string
+}
+
+/** The key of a call in `hooked`. */
+export const callKey = (runId: string, toolCallId: string): string => `${runId} ${toolCallId}`
 
 /** The policy of the settings. `asked` is where answers come from if the settings do not defer. */
 export const policyOf = (
@@ -59,7 +70,8 @@ export const policyOf = (
   asked: Option.contains(approve, "defer") ? "defer" : asked,
   isAsked: !Option.contains(approve, "deny"),
   root,
-  always: new Set()
+  always: new Set(),
+  hooked: new Map()
 })
 
 /** Where the answers of a prompt come from. */
@@ -99,9 +111,11 @@ export const isAsked = (policy: Policy, { params, toolName }: Outcome.Call): boo
 
 /** The policy of the runs of an agent. Calls that a person has approved always run without another question. */
 export const approvalPolicy = (policy: Policy): Approval.Policy => ({
-  decide: ({ params, tool, toolName }) =>
+  decide: ({ params, runId, tool, toolCallId, toolName }) =>
     Effect.sync(() => {
-      const { decision, reason } = verdictOn(policy, toolName, params, tool.effect === "pure")
+      const judged = verdictOn(policy, toolName, params, tool.effect === "pure")
+      const hooked = policy.hooked.get(callKey(runId, toolCallId))
+      const { decision, reason } = judged.decision === "deny" ? judged : (hooked ?? judged)
       if (decision === "allow") return { decision }
       if (decision === "deny") return { decision, reason }
       return policy.asked === "deny" || !policy.isAsked
@@ -111,6 +125,10 @@ export const approvalPolicy = (policy: Policy): Approval.Policy => ({
   asked: policy.asked === "deny" || policy.asked === "defer" ? policy.asked : "wait",
   ...(policy.unknown === undefined ? {} : { unknown: policy.unknown })
 })
+
+/** Whether a person is to decide about a call, by the rules alone. */
+export const needsApproval = (policy: Policy, name: string, params: unknown, isPure: boolean): boolean =>
+  verdictOn(policy, name, params, isPure).decision === "ask"
 
 const unasked = (policy: Policy, toolName: string, reason: string): string => {
   const text = `it needs approval, as ${reason}, and the program cannot ask for it`
@@ -123,10 +141,18 @@ export type Services = FileSystem.FileSystem | Keyboard | Path.Path | Screen
 /** The answer to a request for an approval: that of the policy, else that of the person at the terminal, else that of `others`. */
 export const answerApproval = Effect.fnUntraced(function* <E, R>(
   policy: Policy,
-  { params, toolName }: Pick<Approval.Request, "params" | "toolName">,
+  {
+    params,
+    runId,
+    toolCallId,
+    toolName
+  }: Pick<Approval.Request, "params" | "runId" | "toolCallId" | "toolName">,
   others: Effect.Effect<Approval.Answer, E, R>
 ) {
-  const { decision, reason } = verdictOn(policy, toolName, params, false)
+  const judged = verdictOn(policy, toolName, params, false)
+  // The rules may allow what a hook wants a person to decide.
+  const { decision, reason } =
+    judged.decision === "allow" ? (policy.hooked.get(callKey(runId, toolCallId)) ?? judged) : judged
   if (decision === "allow") return approved
   if (decision === "deny") return rejected(reason)
   if (policy.asked === "deny" || !policy.isAsked) return rejected(unasked(policy, toolName, reason))
