@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, MutableRef, type Schema } from "effect"
 import { CliOutput } from "effect/cli"
-import { type Agent, Message } from "effect-agent"
+import { type Agent, Message, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { existsSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -195,11 +195,14 @@ describe("plan mode", () => {
   it.effect("gives the model the tools that change nothing, and the one for the plan", () =>
     Effect.gen(function* () {
       const { agent, mode, offered, requests } = yield* setUp([done, done])
+      const server = { description: "A tool of a server.", execute: () => Effect.succeed("ran") }
+      yield* agent.tools.register(Tool.make({ ...server, name: "mcp__a__look", effect: "pure" }))
+      yield* agent.tools.register(Tool.make({ ...server, name: "mcp__a__send" }))
       yield* agent.prompt("ask")
       MutableRef.set(mode, "plan")
       yield* agent.prompt("plan")
       const [ask = [], plan = []] = yield* offered
-      assert.includeMembers(ask, ["write", "edit", "shell", "tasks"])
+      assert.includeMembers(ask, ["write", "edit", "shell", "tasks", "mcp__a__send"])
       assert.notInclude(ask, "propose_plan")
       assert.sameMembers(plan, [
         "read",
@@ -209,7 +212,8 @@ describe("plan mode", () => {
         "tasks",
         "ask_user",
         "read_artifact",
-        "propose_plan"
+        "propose_plan",
+        "mcp__a__look"
       ])
       const [before, after] = (yield* requests).map(({ system }) => system ?? "")
       assert.notMatch(before ?? "", /Plan mode is on/)

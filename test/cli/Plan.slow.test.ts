@@ -97,6 +97,22 @@ describe.concurrent("--plan", { timeout: 60_000 }, () => {
     })
   )
 
+  it.effect("waits for a decision with --approve defer, which approve gives", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const env = yield* model([propose, write])
+      const first = yield* Program.run(["--plan", "--approve", "defer", "go"], { cwd, env })
+      assert.strictEqual(first.code, 4)
+      const [, run = ""] = /effect-agent approve (\S+)/.exec(first.stderr) ?? []
+      const [, resume = ""] = /effect-agent (--resume .*)/.exec(first.stderr) ?? []
+      assert.match(resume, / --plan\b/)
+      const words = ["approve", run, "--answer", "go, and allow edits"]
+      assert.strictEqual((yield* Program.run(words, { cwd, env })).code, 0)
+      assert.strictEqual((yield* Program.run(resume.split(" "), { cwd, env })).code, 0)
+      assert.isTrue(existsSync(join(cwd, "a.txt")))
+    })
+  )
+
   it.effect("does not go with --output-schema, nor with --url", () =>
     Effect.gen(function* () {
       const env = yield* model([])

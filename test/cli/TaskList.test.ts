@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Schema, Stream } from "effect"
-import { Agent, type AgentEvent, Message, type Session } from "effect-agent"
+import { Agent, type AgentEvent, ContextManager, Message, type Session } from "effect-agent"
 import { Compaction } from "effect-agent/context"
 import { MemorySessionStore, SessionEntry, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -50,7 +50,10 @@ describe("the tool tasks", () => {
 })
 
 describe("the task list of a session", () => {
-  const compacting = Layer.provideMerge(Compaction.layer({ contextWindow: 1_000_000 }), Layer.empty)
+  const compacting = Layer.effect(
+    ContextManager.ContextManager,
+    Effect.map(ContextManager.ContextManager, TaskList.summarized)
+  ).pipe(Layer.provide(Compaction.layer({ contextWindow: 1_000_000 })))
 
   it.effect("survives a resume, a fork and a compaction, which takes the call out of the requests", () =>
     Effect.gen(function* () {
@@ -81,6 +84,10 @@ describe("the task list of a session", () => {
         })
       )
       assert.isFalse(compacted.some(({ role }) => role === "toolResult"))
+      // The model reads it all the same.
+      const words = compacted.flatMap((message) => (message.role === "user" ? [Message.textOf(message)] : []))
+      const lines = "a summary\n\nThe list of your tasks:\n- done: look\n- active: mend\n- cancelled: tell"
+      assert.isTrue(words.some((text) => text.endsWith(lines)))
       assert.deepStrictEqual(yield* listOf(sessionId), second)
       const fork = yield* store.fork(sessionId)
       assert.deepStrictEqual(yield* listOf(fork), second)

@@ -369,5 +369,37 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: 'answer.decision === "reject" ? notApproved(answer.reason) : undefined',
     to: "undefined",
     test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "asks, lets edits run, refuses changes, or asks about nothing",
+    without: "plan mode refuses calls that may change something",
+    file: "src/cli/terminal/Requests.ts",
+    from: 'if (mode === "plan" && !isHarmless) return { decision: "deny", reason: Mode.refusal }',
+    to: "",
+    test: "test/cli/Modes.test.ts"
+  },
+  {
+    fault: "gives the model the tools that change nothing, and the one for the plan",
+    without: "requests of plan mode have no other tools",
+    file: "src/cli/agent/Mode.ts",
+    from: 'tool === undefined || changesNothing(name, tool.effect === "pure")',
+    to: "true",
+    test: "test/cli/Modes.test.ts"
+  },
+  {
+    fault: "and the run is cancelled",
+    without: "a plan that is not wanted ends the run",
+    file: "src/cli/agent/PlanTool.ts",
+    from: "proposed.some(isDeclined)",
+    to: "false",
+    test: "test/cli/Modes.test.ts"
+  },
+  {
+    fault: "is empty once it is cleared",
+    without: "a person clears the task list for the session",
+    file: "src/cli/agent/TaskList.ts",
+    from: 'if (entry.type === "custom" && entry.kind === name) return listIn(list, entry.data)',
+    to: "",
+    test: "test/cli/TaskList.test.ts"
   }
 ]

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 import * as Agent from "../../Agent.ts"
 import * as CoreApproval from "../../Approval.ts"
+import * as ContextManager from "../../ContextManager.ts"
 import type * as Message from "../../Message.ts"
 import * as ArtifactStore from "../../artifacts/ArtifactStore.ts"
 import * as LargeResults from "../../artifacts/LargeResults.ts"
@@ -45,7 +46,10 @@ const windowOf = (model: string): number | undefined => {
   return ModelTable.ruleOf(model.slice(0, slash), model.slice(slash + 1))?.contextWindow
 }
 
-const compaction = Compaction.layer({ contextWindow: windowOf })
+const compaction = Layer.effect(
+  ContextManager.ContextManager,
+  Effect.map(ContextManager.ContextManager, TaskList.summarized)
+).pipe(Layer.provide(Compaction.layer({ contextWindow: windowOf })))
 
 /** The input of a run. */
 export interface Plan {

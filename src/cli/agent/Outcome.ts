@@ -318,7 +318,7 @@ const typed = ({ found, key }: Picked<unknown>, isWanted: (from: From) => boolea
     {
       onNone: () => [],
       onSome: ({ texts, value }) => {
-        if (typeof value === "boolean") return [value ? flagOf(key) : flagOf(key).replace("--", "--no-")]
+        if (typeof value === "boolean") return [value ? flagOf(key) : `${flagOf(key)}=false`]
         return texts.flatMap((text) => [flagOf(key), text])
       }
     }

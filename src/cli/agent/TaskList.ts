@@ -4,6 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "../../AgentEvent.ts"
+import type * as ContextManager from "../../ContextManager.ts"
+import type { Message, MessageId } from "../../Message.ts"
 import type { SessionError } from "../../Session.ts"
 import * as SessionEntry from "../../sessions/SessionEntry.ts"
 import type { OpenSession } from "../../sessions/SessionStore.ts"
@@ -49,8 +51,8 @@ export const tool = () =>
 
 // ───────────────────────── Where it is read from
 //
-// The results of the tool stand in the transcript of the session, of which a compaction leaves nothing out: only requests have its summary. A
-// fork copies them, and the custom entry by which a person clears the list.
+// The results of the tool stand in the transcript of the session, of which a compaction leaves nothing out: only requests have its summary, to
+// which the list is added. A fork copies the results, and the custom entry by which a person clears the list.
 
 interface Returned {
   readonly toolName: string
@@ -72,10 +74,11 @@ export const step = (list: TaskList, event: AgentEvent): TaskList =>
 
 const inEntry = (list: TaskList, entry: SessionEntry.SessionEntry): TaskList => {
   if (entry.type === "custom" && entry.kind === name) return listIn(list, entry.data)
-  if (entry.type !== "message" || entry.message.role !== "toolResult") return list
-  const { details, outcome, toolName } = entry.message
-  return after(list, { toolName, outcome, details })
+  return entry.type === "message" ? inMessage(list, entry.message) : list
 }
+
+const inMessage = (list: TaskList, message: Message): TaskList =>
+  message.role === "toolResult" ? after(list, message) : list
 
 /** The list of the current branch of a session, from the entries of all branches. */
 export const ofEntries = (entries: ReadonlyArray<SessionEntry.SessionEntry>): TaskList => {
@@ -89,6 +92,31 @@ export const ofShown = (entries: ReadonlyArray<Schema.Json>): TaskList =>
   ofEntries(
     entries.map(SessionEntry.fromJson).flatMap((read) => (Result.isSuccess(read) ? [read.success] : []))
   )
+
+/** A context manager whose summaries end with a list that has open tasks, where they stand in place of the call that wrote it. */
+export const summarized = (inner: ContextManager.Service): ContextManager.Service => ({
+  ...inner,
+  compact: Effect.fnUntraced(function* (conversation, trigger) {
+    const plan = yield* inner.compact?.(conversation, trigger) ?? Effect.undefined
+    return (
+      plan && {
+        ...plan,
+        summarize: Effect.map(plan.summarize, (made) => ({
+          ...made,
+          summary: `${made.summary}${inWords(conversation.messages, made.firstKept)}`
+        }))
+      }
+    )
+  })
+})
+
+const inWords = (messages: ReadonlyArray<Message>, firstKept: MessageId): string => {
+  const at = messages.findLastIndex((message) => message.role === "toolResult" && message.toolName === name)
+  if (at < 0 || at >= messages.findIndex(({ id }) => id === firstKept)) return ""
+  const list = messages.reduce(inMessage, empty)
+  if (!list.some(({ status }) => status === "active" || status === "pending")) return ""
+  return `\n\nThe list of your tasks:\n${list.map(({ status, text }) => `- ${status}: ${text}`).join("\n")}`
+}
 
 /** Clears the list of a session, also while its agent works. */
 export const clear = (session: Pick<OpenSession, "append">): Effect.Effect<void, SessionError> =>
