@@ -82,17 +82,14 @@ export const narrowing =
 const narrowed = Effect.fnUntraced(function* (mode: Cell, registry: Registry, request: ModelRequest) {
   if (MutableRef.get(mode) !== "plan")
     return { ...request, tools: request.tools.filter(({ name }) => name !== planTool) }
-  const plan = (yield* registry.definitions).find(({ name }) => name === planTool)
-  const harmless = yield* Effect.filter(request.tools, ({ name }) =>
+  const tools = yield* Effect.filter(request.tools, ({ name }) =>
     // A tool that the registry does not have belongs to the run, such as the one for its output.
     Effect.map(
       registry.get(name),
       (tool) => tool === undefined || changesNothing(name, tool.effect === "pure")
     )
   )
-  // A request without tools is none of a turn, such as that for a summary.
-  if (plan === undefined || request.tools.length === 0) return { ...request, tools: harmless }
-  const tools = harmless.some(({ name }) => name === planTool) ? harmless : [...harmless, plan]
-  const system = [request.system ?? "", instructions].filter((text) => text !== "").join("\n\n")
-  return { ...request, tools, system }
+  // Other requests are those for a summary, which have no tools.
+  if (!tools.some(({ name }) => name === planTool)) return { ...request, tools }
+  return { ...request, tools, system: `${request.system ?? ""}\n\n${instructions}`.trimStart() }
 })
