@@ -286,11 +286,50 @@ const acp = Command.make("acp", editing).pipe(
   Command.withDescription("Serves an editor by the Agent Client Protocol, on stdin and stdout")
 )
 
-const mcp = Command.make("mcp", editing).pipe(
-  Command.withDescription(
-    "Serves the tools, and the agent as the tool agent, to MCP clients, on stdin and stdout. Tools that change something are refused without --allow or --yes"
-  )
+const { mcpConfig } = SettingTable.flags
+const server = Argument.String("name").pipe(Argument.withDescription("The name of the server in the file"))
+
+const signIn = Command.make("login", {
+  name: server,
+  noBrowser: plainFlag("no-browser", "Open no browser, and take the address that you were sent to, pasted"),
+  cwd,
+  mcpConfig
+}).pipe(Command.withDescription("Signs in to an MCP server, and keeps its tokens"))
+
+const signOut = Command.make("logout", { name: server, cwd, mcpConfig }).pipe(
+  Command.withDescription("Forgets the tokens of an MCP server")
 )
+
+const listServers = Command.make("list", {
+  json: plainFlag("json", "Write one object, as JSON"),
+  cwd,
+  mcpConfig
+}).pipe(Command.withDescription("Connects to the MCP servers, and lists their states"))
+
+/** The command `mcp`, with functions that serve, and that run the commands below it. */
+const mcp = <E, R>(
+  serve: (flags: SettingTable.Flags) => Effect.Effect<void, E, R>,
+  handle: (line: McpLine) => Effect.Effect<void, E, R>
+) =>
+  Command.make("mcp", editing).pipe(
+    Command.withHandler((flags) => serve({ ...SettingTable.absent, ...flags })),
+    Command.withDescription(
+      "Serves the tools, and the agent as the tool agent, to MCP clients, on stdin and stdout. Tools that change something are refused without --allow or --yes. login, logout and list are for the servers of --mcp-config"
+    ),
+    Command.withSubcommands([
+      signIn.pipe(Command.withHandler((line) => handle({ ...line, action: "login" }))),
+      signOut.pipe(Command.withHandler((line) => handle({ ...line, action: "logout" }))),
+      listServers.pipe(Command.withHandler((line) => handle({ ...line, action: "list" })))
+    ])
+  )
+
+/** The arguments of `effect-agent mcp login`, `logout` and `list`. */
+export type McpLine = Pick<SettingTable.Flags, "cwd" | "mcpConfig"> &
+  (
+    | { readonly action: "login"; readonly name: string; readonly noBrowser: boolean }
+    | { readonly action: "logout"; readonly name: string }
+    | { readonly action: "list"; readonly json: boolean }
+  )
 
 /** The command `sessions`, with a function that runs it. */
 const sessions = <E, R>(handle: (line: SessionsLine) => Effect.Effect<void, E, R>) => {
@@ -338,6 +377,7 @@ export interface Commands<E, R> {
   readonly runs: (request: RunsLine) => Effect.Effect<number, E, R>
   readonly acp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
   readonly mcp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
+  readonly mcpServers: (line: McpLine) => Effect.Effect<number, E, R>
 }
 
 /** A run or a server that is to begin, or the exit code of what is done. */
@@ -371,7 +411,10 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       worker.pipe(Command.withHandler((line) => Ref.set(parsed, { worker: { ...absent, ...line } }))),
       runs((line) => finish(commands.runs(line))),
       acp.pipe(handled((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),
-      mcp.pipe(handled((flags) => commands.mcp({ ...SettingTable.absent, ...flags }))),
+      mcp(
+        (flags) => finish(commands.mcp(flags)),
+        (line) => finish(commands.mcpServers(line))
+      ),
       sessions((line) => finish(commands.sessions(line)))
     ])
   )

@@ -83,6 +83,11 @@ const commandsOf = (
         () => import("./commands/McpServer.ts"),
         ({ run }) => run(flags, env, version)
       ),
+    mcpServers: (line) =>
+      loaded(
+        () => import("./commands/McpCommands.ts"),
+        ({ run }) => run(line, env)
+      ),
     approve: (line) =>
       loaded(
         () => import("./commands/SessionCommands.ts"),

@@ -453,6 +453,7 @@ describe("the help", () => {
         [],
         ["acp"],
         ["mcp"],
+        ["mcp", "login"],
         ["config"],
         ["models"],
         ["sessions"],

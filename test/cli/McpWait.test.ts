@@ -32,7 +32,12 @@ describe("an MCP server that says nothing", () => {
       const { layer, lines } = kept()
       const settings = { mcpConfig: Option.some(path), noMcp: false }
       const began = yield* Effect.forkChild(
-        McpServers.connect(settings, "m").pipe(Effect.scoped, Effect.provide(layer))
+        McpServers.notices.pipe(
+          Effect.flatMap((say) => McpServers.open(settings, "m", say)),
+          Effect.flatMap(({ settled }) => settled),
+          Effect.scoped,
+          Effect.provide(layer)
+        )
       )
       // The file is read in real time.
       while (lines.length === 0) {

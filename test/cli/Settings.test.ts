@@ -19,6 +19,7 @@ const commands = {
   acp: () => Effect.succeed(0),
   runs: () => Effect.succeed(0),
   mcp: () => Effect.succeed(0),
+  mcpServers: () => Effect.succeed(0),
   approve: () => Effect.succeed(0),
   sessions: () => Effect.succeed(0)
 }

@@ -25,6 +25,7 @@ import type { Settings } from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as Mode from "./Mode.ts"
 import type { Choice } from "./ModelChoice.ts"
+import type { Servers } from "./McpServers.ts"
 import * as ModelTable from "./ModelTable.ts"
 import * as PlanTool from "./PlanTool.ts"
 import * as Sessions from "./Sessions.ts"
@@ -63,6 +64,8 @@ export interface Plan {
   readonly shell: Sandboxed["options"]
   /** The hooks of the project and the user; `undefined` if there are none. */
   readonly hooks: HookSources.Hooks | undefined
+  /** The MCP servers, connected for several agents. Default: those of the settings, for this agent. */
+  readonly servers?: Servers | undefined
 }
 
 /** The agent. */
@@ -114,10 +117,8 @@ export const make = Effect.fnUntraced(function* (
   yield* Deferred.succeed(registry, agent.tools)
   yield* agent.hooks.register(PlanTool.ending(agent, asks))
   if (hooks !== undefined) yield* hooks.attach(agent)
-  if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
-    const { join } = yield* Effect.promise(() => import("./McpServers.ts"))
-    yield* join(agent.tools, settings, choice.model)
-  }
+  const servers = plan.servers ?? (yield* serversOf(settings, choice.model))
+  if (servers !== undefined) yield* servers.join(agent.tools)
   return agent
 })
 
@@ -139,6 +140,13 @@ export const loadHooks = Effect.fnUntraced(function* (settings: Settings) {
   if (!(yield* hasHooks(settings))) return undefined
   const { load } = yield* Effect.promise(() => import("../hooks/HookSources.ts"))
   return yield* load(settings)
+})
+
+/** Begins to connect to the MCP servers, until the scope closes; `undefined` if there are none. */
+export const serversOf = Effect.fnUntraced(function* (settings: Settings, model: string) {
+  if (Option.isNone(settings.mcpConfig) || settings.noMcp) return undefined
+  const { notices, open } = yield* Effect.promise(() => import("./McpServers.ts"))
+  return yield* open(settings, model, yield* notices)
 })
 
 /** The options of runs that settings determine. */

@@ -1,53 +1,91 @@
-/** The MCP servers of `--mcp-config`, and those that an editor wants a session to have. */
+/** The connections to the MCP servers of `--mcp-config`, and to those that an editor wants a session to have. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
+import type * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import * as McpClient from "../../mcp/McpClient.ts"
 import * as McpTools from "../../mcp/McpTools.ts"
 import type { ToolRegistry } from "../../ToolRegistry.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { Screen } from "../terminal/Screen.ts"
-import type { Settings } from "../settings/Settings.ts"
 import type { Given } from "../../acp/AcpAgent.ts"
+import * as McpConfig from "./McpConfig.ts"
+import * as McpTokens from "./McpTokens.ts"
 
-const texts = Schema.Record(Schema.String, Schema.String)
+type Registry = ToolRegistry["Service"]
 
-const Entry = Schema.Struct({
-  command: Schema.optionalKey(Schema.String),
-  args: Schema.optionalKey(Schema.Array(Schema.String)),
-  env: Schema.optionalKey(texts),
-  cwd: Schema.optionalKey(Schema.String),
-  url: Schema.optionalKey(Schema.String),
-  headers: Schema.optionalKey(texts),
-  /** Milliseconds of a call. */
-  timeout: Schema.optionalKey(Schema.Finite),
-  required: Schema.optionalKey(Schema.Boolean),
-  disabled: Schema.optionalKey(Schema.Boolean),
-  only: Schema.optionalKey(Schema.Array(Schema.String)),
-  deny: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** Whether the server may ask the model of the run. */
-  sampling: Schema.optionalKey(Schema.Boolean),
-  trustHints: Schema.optionalKey(Schema.Boolean)
+/** Shows a line about a server. */
+type Notice = (line: string) => Effect.Effect<void>
+
+type State =
+  | { readonly state: "connected"; readonly tools: number }
+  | { readonly state: "needs sign-in" | "off" }
+  | { readonly state: "failed"; readonly reason: string }
+
+/** A server, and its state. */
+export type Status = State & { readonly name: string }
+
+/** The servers of a process, which are connected once for all registries. */
+export interface Servers {
+  /**
+   * Adds the tools of all servers to a registry until the scope closes, when each server has answered. Fails with `UsageError` if a required
+   * one has not started.
+   */
+  readonly join: (tools: Registry) => Effect.Effect<void, UsageError, Scope.Scope>
+  /** The states now. */
+  readonly list: Effect.Effect<ReadonlyArray<Status>>
+  /** Waits until each server has answered, or has failed. */
+  readonly settled: Effect.Effect<void>
+  /** Connects to a server again, and brings its tools to the registries. Fails with `UsageError` for an unknown one. */
+  readonly reconnect: (name: string) => Effect.Effect<Status, UsageError>
+}
+
+/** A line on a server for people. `login` is the command that signs in. */
+export const lineOf = (status: Status, login: string): string => {
+  const name = Inert.line(status.name)
+  switch (status.state) {
+    case "connected":
+      return `${name} · connected · ${status.tools} ${status.tools === 1 ? "tool" : "tools"}`
+    case "needs sign-in":
+      return `${name} · needs sign-in: ${login} ${name}`
+    case "failed":
+      return `${name} · failed: ${Inert.line(status.reason)}`
+    case "off":
+      return `${name} · off`
+  }
+}
+
+/**
+ * Begins to connect to the servers, until the scope closes. `say` gets a line on each that does not start. Fails with `UsageError` for a
+ * file that is not valid.
+ */
+export const open = Effect.fnUntraced(function* (given: McpConfig.Given, model: string, say: Notice) {
+  const all = yield* McpConfig.servers(given)
+  // Their programs end side by side.
+  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
+  const links = yield* Effect.forEach(all, (one) => linkOf(one, { model, scope, say }))
+  const servers: Servers = {
+    join: (tools) =>
+      Effect.forEach(links, ({ join }) => join(tools), { concurrency: "unbounded", discard: true }),
+    list: Effect.forEach(links, ({ status }) => status),
+    settled: Effect.forEach(links, ({ settled }) => settled, { discard: true }),
+    reconnect: (name) => {
+      const link = links.find((link) => link.name === name)
+      return link === undefined ? McpConfig.unknown(all, name) : Effect.andThen(link.reconnect, link.status)
+    }
+  }
+  return servers
 })
-type Entry = typeof Entry.Type
 
-const Config = Schema.Struct({ mcpServers: Schema.Record(Schema.String, Entry) })
-
-/** Adds the tools of all servers, until the scope closes. Fails if the file is not valid, or a required server does not start. */
-export const join = (
-  tools: ToolRegistry["Service"],
-  settings: Pick<Settings, "mcpConfig" | "noMcp">,
-  model: string
-) => Effect.flatMap(connect(settings, model), (servers) => joinAll(tools, servers))
-
-interface Checked {
-  readonly name: string
-  readonly entry: Entry
-  readonly server: McpClient.Server
+interface Linking {
+  readonly model: string
+  readonly scope: Scope.Scope
+  readonly say: Notice
 }
 
 interface Connected {
@@ -55,134 +93,133 @@ interface Connected {
   readonly options: McpTools.Options
 }
 
-/** The servers of the file, checked. Fails with `UsageError`. */
-export const servers = Effect.fnUntraced(function* (settings: Pick<Settings, "mcpConfig" | "noMcp">) {
-  if (settings.noMcp || Option.isNone(settings.mcpConfig)) return []
-  const entries = Object.entries(yield* read(settings.mcpConfig.value))
-  return yield* Effect.forEach(
-    entries.filter(([, { disabled }]) => disabled !== true),
-    ([name, entry]) => Effect.map(serverOf(name, entry), (server) => ({ name, entry, server }))
-  )
+/** Why a server has no connection. */
+interface Lack {
+  readonly state: State
+  readonly words: string
+}
+
+const failed = (reason: string, words = reason): Lack => ({ state: { state: "failed", reason }, words })
+
+/** The connection of one server, which begins at once, and the registries that have its tools. */
+const linkOf = Effect.fnUntraced(function* (one: McpConfig.Named, linking: Linking) {
+  const { entry, name } = one
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const lock = Semaphore.makeUnsafe(1)
+  const registries = new Map<Registry, Scope.Scope>()
+  let now: (Connected & { readonly scope: Scope.Closeable }) | Lack = failed("it has not answered yet")
+  const attach = (tools: Registry, own: Scope.Scope) =>
+    Effect.gen(function* () {
+      if (!("client" in now)) return
+      const both = yield* Scope.fork(now.scope)
+      yield* Scope.addFinalizer(own, Scope.close(both, Exit.void))
+      yield* Scope.provide(McpTools.join(tools, now.client, now.options), both)
+    })
+  const connect = Effect.gen(function* () {
+    const scope = yield* Scope.fork(linking.scope, "parallel")
+    const made = yield* Effect.result(Scope.provide(connected(one, linking), scope))
+    now = Result.isSuccess(made) ? { ...made.success, scope } : made.failure
+    if (Result.isFailure(made)) yield* Scope.close(scope, Exit.void)
+    yield* Effect.forEach(registries, ([tools, own]) => attach(tools, own), { discard: true })
+  })
+  const first = yield* Effect.forkIn(lock.withPermit(connect), linking.scope)
+  const settled = Effect.asVoid(Fiber.await(first))
+  const join = Effect.fnUntraced(function* (tools: Registry) {
+    const own = yield* Effect.scope
+    registries.set(tools, own)
+    yield* Scope.addFinalizer(
+      own,
+      Effect.sync(() => registries.delete(tools))
+    )
+    yield* attach(tools, own)
+    if (entry.required === true && "words" in now) return yield* new UsageError({ detail: now.words })
+  })
+  return {
+    name,
+    settled,
+    join: (tools: Registry) => Effect.andThen(settled, lock.withPermit(join(tools))),
+    status: Effect.suspend((): Effect.Effect<Status> => {
+      if (!("client" in now)) return Effect.succeed({ name, ...now.state })
+      return Effect.map(now.client.state, (state) => ({ name, ...stateOf(one, state) }))
+    }),
+    reconnect: lock.withPermit(
+      Effect.gen(function* () {
+        if ("client" in now) yield* Scope.close(now.scope, Exit.void)
+        now = failed("it has not answered yet")
+        yield* Effect.provideContext(connect, context)
+      })
+    )
+  }
 })
 
-/** Connects to all servers, until the scope closes. Fails as `join` does. */
-export const connect = Effect.fnUntraced(function* (
-  settings: Pick<Settings, "mcpConfig" | "noMcp">,
-  model: string
-) {
-  const all = yield* servers(settings)
-  // Their programs end side by side.
-  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
-  return yield* Effect.forEach(all, (one) => connected(one, model), { concurrency: "unbounded" }).pipe(
-    Scope.provide(scope)
-  )
-})
+const stateOf = (one: McpConfig.Named, { error, isConnected, tools }: McpClient.State): State => {
+  const { deny = [], only } = one.entry
+  if (error !== undefined && !isConnected) return lackOf(one, error).state
+  const chosen = tools.filter(({ name }) => (only?.includes(name) ?? true) && !deny.includes(name))
+  return { state: "connected", tools: chosen.length }
+}
 
-/** Adds the tools of these servers to a registry, until the scope closes. */
-export const joinAll = (tools: ToolRegistry["Service"], servers: ReadonlyArray<Connected>) =>
-  Effect.forEach(servers, ({ client, options }) => McpTools.join(tools, client, options), { discard: true })
+const lackOf = (one: McpConfig.Named, error: McpClient.McpError): Lack => {
+  const login = `${one.name} needs sign-in: effect-agent mcp login ${one.name}`
+  return error.reason === "unauthorized" && McpConfig.signsIn(one) !== undefined
+    ? { state: { state: "needs sign-in" }, words: login }
+    : failed(withLastLine(error.detail, error), withLastLine(error.message, error))
+}
 
-const connected = Effect.fnUntraced(function* ({ entry, name, server }: Checked, model: string) {
+const withLastLine = (text: string, { stderr }: McpClient.McpError): string =>
+  stderr === undefined ? text : `${text}. Its last line on stderr: ${stderr.split("\n").at(-1) ?? ""}`
+
+/** Connects to a server. One that needs a sign-in has no connection: it is not tried again by itself. */
+const connected = Effect.fnUntraced(function* (one: McpConfig.Named, { model, say }: Linking) {
+  const { entry, name, server } = one
+  if (server === undefined)
+    return yield* Effect.fail<Lack>({ state: { state: "off" }, words: `${name} is off.` })
   const { deny, only, required = false, sampling = false, timeout, trustHints } = entry
-  const waiting = yield* Effect.forkChild(Effect.delay(notice(waits(name)), "3 seconds"))
-  const client = yield* McpClient.connect(name, server, {
-    required,
-    ...(sampling ? { sampling: { model } } : {})
-  }).pipe(
-    Effect.mapError((error) => new UsageError({ detail: wordsOf(error) })),
+  const waiting = yield* Effect.forkChild(Effect.delay(say(waits(name)), "3 seconds"))
+  const client = yield* addressOf(one, server).pipe(
+    Effect.mapError(({ message }) => failed(message)),
+    Effect.flatMap((address) =>
+      Effect.mapError(
+        McpClient.connect(name, address, { required, ...(sampling ? { sampling: { model } } : {}) }),
+        (error) => lackOf(one, error)
+      )
+    ),
     Effect.ensuring(Fiber.interrupt(waiting))
   )
   const options: McpTools.Options = {
     resources: true,
-    leftOut: yield* noticing,
+    leftOut: say,
     ...(deny === undefined ? {} : { deny }),
     ...(only === undefined ? {} : { only }),
     ...(timeout === undefined ? {} : { timeout }),
     ...(trustHints === undefined ? {} : { trustHints })
   }
   const { error } = yield* client.state
-  if (error !== undefined) yield* notice(`${wordsOf(error)}. It is tried again.`)
+  const lack = error === undefined ? undefined : lackOf(one, error)
+  if (lack?.state.state === "needs sign-in") return yield* Effect.andThen(say(lack.words), Effect.fail(lack))
+  if (lack !== undefined) yield* say(`${lack.words}. It is tried again.`)
   const made: Connected = { client, options }
   return made
+})
+
+/** The address, with the tokens of a sign-in. */
+const addressOf = Effect.fnUntraced(function* (one: McpConfig.Named, server: McpClient.Server) {
+  const signing = McpConfig.signsIn(one)
+  return signing === undefined || !("url" in server)
+    ? server
+    : { ...server, oauth: { provider: yield* McpTokens.provider(signing) } }
 })
 
 const waits = (server: string): string =>
   `The MCP server ${server} has not answered yet: the program waits for it, at most 30 seconds (--no-mcp: without servers).`
 
-const wordsOf = ({ message, stderr }: McpClient.McpError): string =>
-  stderr === undefined ? message : `${message}. Its last line on stderr: ${stderr.split("\n").at(-1) ?? ""}`
-
 /** Writes a line to stderr. */
-const noticing = Effect.map(
+export const notices = Effect.map(
   Screen,
-  ({ err, paint }) =>
-    (line: string) =>
+  ({ err, paint }): Notice =>
+    (line) =>
       err(`${paint.dim(Inert.line(line))}\n`)
 )
-
-const notice = (line: string) => Effect.flatMap(noticing, (write) => write(line))
-
-/** Reads the file, where `${NAME}` in a value stands for a variable of the environment. */
-export const read = Effect.fnUntraced(function* (path: string) {
-  const refused = (fault: string) => new UsageError({ detail: `--mcp-config: ${path}: ${fault}` })
-  const text = yield* Effect.mapError(
-    FileSystem.FileSystem.use((files) => files.readFileString(path)),
-    ({ message }) => refused(message)
-  )
-  const json = yield* Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (thrown) => refused(`not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
-  })
-  const { mcpServers } = yield* Effect.mapError(Schema.decodeUnknownEffect(Config)(json), ({ message }) =>
-    refused(message.replaceAll(/\s+/g, " "))
-  )
-  return mcpServers
-})
-
-const serverOf = (name: string, entry: Entry): Effect.Effect<McpClient.Server, UsageError> => {
-  const { args, command, cwd, env, headers, url } = entry
-  if ((command === undefined) === (url === undefined))
-    return Effect.fail(
-      new UsageError({ detail: `--mcp-config: the server ${JSON.stringify(name)} needs a command or a url.` })
-    )
-  if (url !== undefined && !URL.canParse(url))
-    return Effect.fail(
-      new UsageError({ detail: `--mcp-config: the url of the server ${JSON.stringify(name)} is no address.` })
-    )
-  const values = url === undefined ? env : headers
-  return Effect.map(filled(name, values ?? {}), (filled) => {
-    if (url !== undefined) return { url, ...(values === undefined ? {} : { headers: filled }) }
-    return {
-      command: command ?? "",
-      ...(args === undefined ? {} : { args }),
-      ...(values === undefined ? {} : { env: filled }),
-      ...(cwd === undefined ? {} : { cwd })
-    }
-  })
-}
-
-/** The values of a server, with variables of the environment for `${NAME}`. Fails for a variable that is not set. */
-const filled = (
-  server: string,
-  values: Readonly<Record<string, string>>
-): Effect.Effect<Record<string, string>, UsageError> => {
-  const missing = new Set<string>()
-  const read = (_: string, variable: string): string => {
-    const value = process.env[variable]
-    if (value === undefined) missing.add(variable)
-    return value ?? ""
-  }
-  const entries = Object.entries(values).map(
-    ([name, value]) => [name, value.replace(/\$\{(\w+)\}/g, read)] as const
-  )
-  return missing.size === 0
-    ? Effect.succeed(Object.fromEntries(entries))
-    : Effect.fail(
-        new UsageError({
-          detail: `--mcp-config: the server ${JSON.stringify(server)} needs ${[...missing].join(" and ")}, which the environment does not have.`
-        })
-      )
-}
 
 // ───────────────────────── The servers that an editor wants a session to have
 
@@ -203,16 +240,16 @@ export const joinOfEditor = Effect.fnUntraced(function* (
 
 const joinedOfEditor = Effect.fnUntraced(function* (tools: ToolRegistry["Service"], server: Server) {
   const client = yield* Effect.mapError(
-    McpClient.connect(server.name, addressOf(server)),
+    McpClient.connect(server.name, ofEditor(server)),
     ({ message }) => new UsageError({ detail: message })
   )
-  const leftOut = yield* noticing
+  const leftOut = yield* notices
   yield* McpTools.join(tools, client, { resources: true, leftOut })
   const { error } = yield* client.state
   if (error !== undefined) yield* leftOut(`${error.message}. It is tried again.`)
 })
 
-const addressOf = (server: Server): McpClient.Server =>
+const ofEditor = (server: Server): McpClient.Server =>
   "command" in server
     ? { command: server.command, args: server.args, env: recordOf(server.env) }
     : { url: server.url, headers: recordOf(server.headers) }

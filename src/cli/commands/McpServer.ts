@@ -3,7 +3,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -57,15 +56,12 @@ const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: strin
     asked: "deny",
     advises: true
   } as const
-  const servers = yield* connections(plan)
+  const servers = yield* AgentSetup.serversOf(settings, plan.choice.model)
   const registry = yield* ToolRegistry.make(...toolsOf(plan, root))
-  yield* servers(registry)
-  const make = Effect.gen(function* () {
-    const own = { ...plan, settings: { ...settings, noMcp: true } }
-    const agent = yield* AgentSetup.make(own, yield* sessionOf(plan), policy)
-    yield* servers(agent.tools)
-    return agent
-  })
+  if (servers !== undefined) yield* servers.join(registry)
+  const make = Effect.flatMap(sessionOf(plan), (session) =>
+    AgentSetup.make({ ...plan, servers }, session, policy)
+  )
   const stdin = yield* Deferred.make<void>()
   const served = AgentMcpServer.layerStdio({ name: "effect-agent", version, agent: { make } }).pipe(
     Layer.provide([
@@ -91,14 +87,6 @@ const toolsOf = ({ project, settings, shell }: AgentSetup.Plan, root: string) =>
   ...Tools.make({ root, shell, hardLinks: "allow" }).filter(({ name }) => settings.tools.includes(name)),
   ...project.tools
 ]
-
-/** Connects to the servers of `--mcp-config` once, and adds their tools to each registry that it is given. */
-const connections = Effect.fnUntraced(function* ({ choice, settings }: AgentSetup.Plan) {
-  if (Option.isNone(settings.mcpConfig) || settings.noMcp) return () => Effect.void
-  const { connect, joinAll } = yield* Effect.promise(() => import("../agent/McpServers.ts"))
-  const connected = yield* connect(settings, choice.model)
-  return (registry: ToolRegistry.ToolRegistry["Service"]) => joinAll(registry, connected)
-})
 
 /** The session of a prompt, which another command can continue; `undefined` with `--no-session`. */
 const sessionOf = Effect.fnUntraced(function* ({ settings }: AgentSetup.Plan) {

@@ -140,8 +140,8 @@ const agentsOf = Effect.fnUntraced(function* (
   )
   yield* Screen.say([`Model: ${choice.model} (${choice.why})`, ...(remark === undefined ? [] : [remark])])
   const project = yield* AgentSetup.loadProject(settings, env)
-  if (Option.isSome(settings.mcpConfig)) {
-    const { servers } = yield* Effect.promise(() => import("../agent/McpServers.ts"))
+  if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
+    const { servers } = yield* Effect.promise(() => import("../agent/McpConfig.ts"))
     yield* servers(settings)
   }
   const hooks = yield* AgentSetup.loadHooks(settings)

@@ -161,10 +161,7 @@ const connectOnce = Effect.fnUntraced(function* ({
     try: (signal) => client.connect(made.transport, { timeout: noTimeout, signal }),
     catch: (error) =>
       failed(
-        failure(
-          error instanceof found.main.UnauthorizedError ? "unauthorized" : "unreachable",
-          FailureText.firstLine(error)
-        )
+        failure(isUnauthorized(found, error) ? "unauthorized" : "unreachable", FailureText.firstLine(error))
       )
   })
   return yield* Effect.timeoutOrElse(Effect.as(done, made), {
@@ -216,9 +213,13 @@ const isNotSent = ({ main }: Package, error: unknown): boolean => {
   return Predicate.hasProperty(cause, "code") && cause.code === "ECONNREFUSED"
 }
 
+/** Whether the server wants credentials, or others than those of the request. */
+const isUnauthorized = ({ main }: Pick<Package, "main">, error: unknown): boolean =>
+  error instanceof main.UnauthorizedError || (main.SdkHttpError.isInstance(error) && error.status === 401)
+
 /** The kind of a failed request. A failed HTTP request says that the session is over, or that the server is gone. */
 const reasonOf = ({ main }: Package, error: unknown): McpError["reason"] => {
-  if (error instanceof main.UnauthorizedError) return "unauthorized"
+  if (isUnauthorized({ main }, error)) return "unauthorized"
   if (main.ProtocolError.isInstance(error)) return "protocol"
   if (main.SdkHttpError.isInstance(error)) return "lost"
   if (Predicate.hasProperty(error, "code") && lostCodes.has(error.code)) return "lost"

@@ -61,8 +61,11 @@ export interface CustomServer {
  * @since 0.2.0
  */
 export interface OAuth {
-  /** The provider, as the official client describes it: it keeps tokens, and sends the person to the page of the server. */
-  readonly provider: Official.OAuthClientProvider
+  /**
+   * The provider, as the official client describes it: one that keeps tokens and sends the person to the page of the server, or one that only
+   * gives tokens.
+   */
+  readonly provider: Official.OAuthClientProvider | Official.AuthProvider
   /** Waits for the code of the redirect. Default: a server that wants a person fails with reason `"unauthorized"`. */
   readonly code?: Effect.Effect<string, McpError>
 }
