@@ -7,6 +7,7 @@ import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import { Keeping } from "./Keeping.ts"
 import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { FileFailed, type PathFailure, PathRefused, fromPlatform } from "./PathFailure.ts"
@@ -92,6 +93,11 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
     const at = paths.join(yield* Folder.current(folder, path), target.name)
     const name = Protection.nameIn(paths, options, folder.roots, at)
     if (name !== undefined) return yield* Protection.refused(path, `${name} is protected`)
+    const keeper = yield* Keeping
+    if (keeper !== undefined) {
+      const change = { path: at, through: folder.at(target.name), content: written.bytes }
+      yield* Effect.mapError(keeper.file(change), ({ detail }) => Folder.unchanged(path, detail))
+    }
     yield* replace(folder, target.name, path, written.bytes, target.info)
     return { target, written }
   })

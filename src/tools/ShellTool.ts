@@ -21,6 +21,7 @@ import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Tool from "../Tool.ts"
 import { TaggedError } from "../internal/errors.ts"
 import * as ChildEnvironment from "./ChildEnvironment.ts"
+import { Keeping } from "./Keeping.ts"
 import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
 import * as Sandbox from "./Sandbox.ts"
@@ -157,7 +158,13 @@ export const make = (options: Options) => {
       const output = Output.bounded(options.maxOutput ?? 30_000)
       yield* Effect.forkScoped(showProgress(output))
       const sandbox = yield* choice
-      const ended = yield* run(options, yield* started(options, sandbox, command), limit, output)
+      const keeper = yield* Keeping
+      const running = run(options, yield* started(options, sandbox, command), limit, output)
+      const ended = yield* keeper === undefined
+        ? running
+        : Effect.mapError(keeper.command(options.root, running), (error) =>
+            error instanceof ShellFailed ? error : new ShellFailed({ detail: error.detail })
+          )
       return rendered(ended, output, limit, sandbox)
     }, Effect.scoped)
   })

@@ -103,6 +103,10 @@ export const changed = (path: string): FileFailed =>
     detail: "another process changed it meanwhile; read it again"
   })
 
+/** The failure for a file whose earlier content could not be kept. */
+export const unchanged = (path: string, detail: string): FileFailed =>
+  new FileFailed({ path, reason: "other", detail: `its earlier content could not be kept: ${detail}` })
+
 /** The current path of the open folder. Another process may have renamed it. */
 export const current = Effect.fnUntraced(function* (folder: Folder, shown: string) {
   const files = yield* FileSystem.FileSystem
