@@ -10,6 +10,7 @@ import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { defaults } from "./defaults.ts"
 import { background, durable } from "./durable.ts"
+import { files } from "./files.ts"
 import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
@@ -30,6 +31,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["cancel", cancel],
   ["defaults", defaults],
   ["durable", durable],
+  ["files", files],
   ["inject", inject],
   ["mutants", mutants],
   ["paths", paths],

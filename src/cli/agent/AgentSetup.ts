@@ -20,6 +20,7 @@ import * as Workspace from "../../skills/Workspace.ts"
 import { Provider } from "../../Provider.ts"
 import * as ToolSearch from "../../tool-search/ToolSearch.ts"
 import type { ToolRegistry } from "../../ToolRegistry.ts"
+import { Keeping } from "../../tools/Keeping.ts"
 import * as Tools from "../../tools/Tools.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
@@ -112,6 +113,7 @@ export const make = Effect.fnUntraced(function* (
     Effect.orDie,
     Effect.updateService(Provider, Mode.narrowing(policy.mode, Deferred.await(registry))),
     Effect.provideService(CoreApproval.Approval, Requests.approvalPolicy(policy)),
+    Effect.provideService(Keeping, opened?.keeper),
     Effect.provide(Layer.merge(compaction, results(settings, opened?.artifacts)))
   )
   yield* Deferred.succeed(registry, agent.tools)

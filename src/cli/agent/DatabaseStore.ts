@@ -7,7 +7,7 @@ import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Redacted from "effect/Redacted"
 import type { MigrationError } from "effect/sql/Migrator"
-import type * as SqlClient from "effect/sql/SqlClient"
+import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ArtifactStore } from "../../artifacts/ArtifactStore.ts"
 import * as SqlArtifactStore from "../../artifacts/SqlArtifactStore.ts"
@@ -16,6 +16,7 @@ import * as SessionStore from "../../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../../sessions/SqlSessionStore.ts"
 import { RunLogError, RunLogStore } from "../../runs/RunLogStore.ts"
 import * as SqlRunLogStore from "../../runs/SqlRunLogStore.ts"
+import * as KeptFiles from "./KeptFiles.ts"
 import type { Stores } from "./Sessions.ts"
 import * as Values from "../settings/Values.ts"
 
@@ -42,12 +43,16 @@ const opened = (client: Layer.Layer<SqlClient.SqlClient, SqlError>, name: string
   Layer.merge(SqlSessionStore.layer({ patience }), SqlArtifactStore.layer).pipe(
     Layer.provideMerge(client),
     Layer.build,
-    Effect.map(
-      (context): Stores => ({
-        store: Context.get(context, SessionStore.SessionStore),
-        artifacts: Context.get(context, ArtifactStore),
-        logs: logsOf(context, name)
-      })
+    Effect.flatMap((context) =>
+      Effect.map(
+        KeptFiles.inDatabase(Context.get(context, SqlClient.SqlClient)),
+        (kept): Stores => ({
+          store: Context.get(context, SessionStore.SessionStore),
+          artifacts: Context.get(context, ArtifactStore),
+          kept,
+          logs: logsOf(context, name)
+        })
+      )
     ),
     Effect.mapError(failureOf(name))
   )

@@ -21,12 +21,14 @@ import type { Service, Contents, Summary, ListOptions } from "../../sessions/Ses
 import type { Settings } from "../settings/Settings.ts"
 import type { StoreAddress } from "../settings/Values.ts"
 import type { Session, SessionError } from "../../Session.ts"
+import type { Keeper } from "../../tools/Keeping.ts"
 import { UsageError } from "../ExitCode.ts"
 import type { File } from "../settings/Setting.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { Keyboard } from "../terminal/StandardInput.ts"
 import { Screen } from "../terminal/Screen.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as KeptFiles from "./KeptFiles.ts"
 
 /** The settings that name the place. */
 type Place = Pick<Settings, "cwd" | "store">
@@ -38,12 +40,14 @@ interface Sessions {
   readonly listed: { readonly cwd?: string }
   /** The large tool results of all sessions of the store. */
   readonly artifacts: ArtifactStore["Service"]
+  /** The versions of the files that the calls of a session change. */
+  readonly kept: KeptFiles.Place
   /** The logs of the runs of a server: in the database of the sessions, or in a folder beside them. */
   readonly logs: Layer.Layer<RunLogStore, RunLogError, FileSystem.FileSystem | Path.Path>
 }
 
 /** The stores of one place. */
-export interface Stores extends Pick<Sessions, "artifacts" | "store"> {
+export interface Stores extends Pick<Sessions, "artifacts" | "store" | "kept"> {
   /** The logs of the runs of a server, in the same database; `undefined` for a store in files. */
   readonly logs: Layer.Layer<RunLogStore, RunLogError> | undefined
 }
@@ -55,7 +59,7 @@ export const at = Effect.fnUntraced(function* (place: Place) {
   const address = Option.getOrUndefined(place.store)
   const stores = yield* address === undefined ? inHome : storesAt(address)
   const logs = stores.logs ?? JsonlRunLogStore.layer({ directory: yield* folderOfLogs(cwd, address) })
-  const store = withArtifacts(stores.store, stores.artifacts)
+  const store = KeptFiles.removing(withArtifacts(stores.store, stores.artifacts), stores.kept)
   const sessions: Sessions = { ...stores, store, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
   return sessions
 })
@@ -83,6 +87,7 @@ const filesIn = Effect.fnUntraced(function* (
   const stores: Stores = {
     store: SessionStore.make(yield* JsonlSessionStore.storage(folders)),
     artifacts: Context.get(large, ArtifactStore),
+    kept: yield* KeptFiles.inFiles(folders),
     logs: undefined
   }
   return stores
@@ -166,6 +171,8 @@ type Options = Place & Pick<Settings, "continue" | "fork" | "name" | "noSession"
 export interface Opened {
   readonly session: Session
   readonly artifacts: Sessions["artifacts"]
+  /** Keeps what calls change in files. Default: nothing does. */
+  readonly keeper?: Keeper
 }
 
 /** A session as it was before the run, and its folder and model as settings. */
@@ -238,7 +245,7 @@ export const timeOf = ({ modified }: Summary): string =>
 
 /** Opens the session for writing. */
 export const open = Effect.fnUntraced(function* (options: Options) {
-  const { artifacts, cwd, store } = yield* at(options)
+  const { artifacts, cwd, kept, store } = yield* at(options)
   const { fork, name, resume } = options
   const created = { cwd, ...Option.match(name, { onNone: () => ({}), onSome: (name) => ({ name }) }) }
   const opening = Option.isSome(fork)
@@ -248,7 +255,8 @@ export const open = Effect.fnUntraced(function* (options: Options) {
       : store.create(created)
   const session = yield* opening
   if (Option.isSome(resume) && Option.isSome(name)) yield* session.rename(name.value)
-  return { session, artifacts } satisfies { readonly session: Session } & Pick<Opened, "artifacts">
+  const keeper = yield* KeptFiles.keeperOf(kept, session.id, Option.isSome(resume))
+  return { session, artifacts, keeper } satisfies Opened
 })
 
 // ───────────────────────── Ids
@@ -257,7 +265,7 @@ export const open = Effect.fnUntraced(function* (options: Options) {
 export const use = <A, R>(
   store: Service,
   text: string,
-  use: (sessionId: string) => Effect.Effect<A, SessionError, R>
+  use: (sessionId: string) => Effect.Effect<A, SessionError | UsageError, R>
 ): Effect.Effect<A, SessionError | UsageError, R> =>
   Effect.catchReason(use(text), "SessionError", "Missing", () => Effect.flatMap(whole(store, text), use))
 

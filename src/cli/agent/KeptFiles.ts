@@ -1,0 +1,98 @@
+/** The place of the versions of files that the calls of a session change. The modules that keep them are loaded with the first change. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type * as SqlClient from "effect/sql/SqlClient"
+import * as SessionName from "../../sessions/SessionName.ts"
+import type { Service } from "../../sessions/SessionStore.ts"
+import type { Keeper } from "../../tools/Keeping.ts"
+import type { FileKeeper } from "../files/FileKeeper.ts"
+import type { KeepFailed } from "../files/KeptStore.ts"
+
+/** The versions of the sessions of a store. */
+export interface Place {
+  /** Whether there are versions of a session. */
+  readonly has: (sessionId: string) => Effect.Effect<boolean>
+  /** Ends what a killed process has left. */
+  readonly open: (sessionId: string) => Effect.Effect<FileKeeper, KeepFailed>
+  readonly remove: (sessionId: string) => Effect.Effect<void>
+}
+
+/** The folders of a store of sessions in files: the one with the files, or the one that has a folder for each working directory. */
+type Folders = { readonly directory: string } | { readonly root: string }
+
+/** The versions lie in `files/ID` beside the file of the session. */
+export const inFiles = Effect.fnUntraced(function* (folders: Folders) {
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const folder = (sessionId: string) => Effect.provideContext(folderOf(folders, sessionId), context)
+  const place: Place = {
+    has: (sessionId) => Effect.map(folder(sessionId), ({ isThere }) => isThere),
+    open: (sessionId) =>
+      Effect.gen(function* () {
+        const { path } = yield* folder(sessionId)
+        const { openFolder } = yield* load
+        return yield* openFolder(path)
+      }).pipe(Effect.provideContext(context)),
+    remove: (sessionId) =>
+      Effect.flatMap(folder(sessionId), ({ isThere, path }) =>
+        isThere ? FileSystem.FileSystem.use((files) => files.remove(path, { recursive: true })) : Effect.void
+      ).pipe(Effect.ignore({ log: "Warn" }), Effect.provideContext(context))
+  }
+  return place
+})
+
+const load = Effect.promise(() => import("../files/KeptVersions.ts"))
+
+const folderOf = Effect.fnUntraced(function* (folders: Folders, sessionId: string) {
+  const files = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const namesIn = (folder: string) =>
+    Effect.orElseSucceed(files.readDirectory(folder), (): ReadonlyArray<string> => [])
+  const name = SessionName.of(sessionId)
+  const places =
+    "directory" in folders
+      ? [folders.directory]
+      : (yield* namesIn(folders.root)).map((entry) => paths.join(folders.root, entry))
+  for (const place of places) {
+    const path = paths.join(place, "files", name)
+    const names = yield* namesIn(place)
+    const isThere = names.includes("files") && (yield* Effect.orElseSucceed(files.exists(path), () => false))
+    if (isThere || names.some((entry) => entry.endsWith(`Z_${name}.jsonl`))) return { path, isThere }
+  }
+  const [first = "."] = "directory" in folders ? [folders.directory] : [folders.root]
+  return { path: paths.join(first, "files", name), isThere: false }
+})
+
+/** The versions are rows of the database. */
+export const inDatabase = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const place: Place = {
+    has: (sessionId) => Effect.flatMap(load, ({ has }) => has(sql, sessionId)),
+    open: (sessionId) =>
+      Effect.gen(function* () {
+        const { openTables } = yield* load
+        return yield* openTables(sql, sessionId)
+      }).pipe(Effect.provideContext(context)),
+    remove: (sessionId) => Effect.flatMap(load, ({ remove }) => remove(sql, sessionId))
+  }
+  return place
+})
+
+/** A store whose sessions take their versions with them. */
+export const removing = (store: Service, place: Place): Service => ({
+  ...store,
+  delete: (sessionId) => Effect.andThen(store.delete(sessionId), place.remove(sessionId)),
+  retain: (retention) =>
+    Effect.tap(store.retain(retention), (ids) => Effect.forEach(ids, place.remove, { discard: true }))
+})
+
+/** The keeper of a session that is open, which opens with the first change. Before that it ends what a killed process has left. */
+export const keeperOf = Effect.fnUntraced(function* (place: Place, sessionId: string, isResumed: boolean) {
+  const opened = yield* Effect.cached(place.open(sessionId))
+  if (isResumed && (yield* place.has(sessionId))) yield* Effect.ignore(opened, { log: "Warn" })
+  const keeper: Keeper = {
+    file: (change) => Effect.flatMap(opened, (files) => files.file(change)),
+    command: (root, run) => Effect.flatMap(opened, (files) => files.command(root, run))
+  }
+  return keeper
+})
