@@ -253,6 +253,23 @@ const exportSession = Command.make("export", {
   ...place
 }).pipe(Command.withDescription("Writes a session to stdout"))
 
+const rewindSession = Command.make("rewind", {
+  id,
+  to: Flag.Int("to").pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription("The prompt to go back before, from the newest one, which is 1. Default: 1"),
+    Flag.filter(
+      (to) => to > 0,
+      () => "a number above 0"
+    ),
+    Flag.withDefault(1)
+  ),
+  files: plainFlag("files", "Take back what these prompts changed in files too"),
+  dryRun: plainFlag("dry-run", "List what would go back, and change nothing"),
+  force: plainFlag("force", "Replace files that changed since, too"),
+  ...place
+}).pipe(Command.withDescription("Goes back before a prompt of a session"))
+
 const approve = Command.make("approve", {
   run: Argument.String("run").pipe(
     Argument.withDescription("The id of the run that waits, or its beginning")
@@ -341,6 +358,7 @@ const sessions = <E, R>(handle: (line: SessionsLine) => Effect.Effect<void, E, R
       listSessions.pipe(Command.withHandler(list)),
       showSession.pipe(Command.withHandler((line) => handle({ ...line, action: "show" }))),
       exportSession.pipe(Command.withHandler((line) => handle({ ...line, action: "export" }))),
+      rewindSession.pipe(Command.withHandler((line) => handle({ ...line, action: "rewind" }))),
       removeSession.pipe(Command.withHandler((line) => handle({ ...line, action: "rm" })))
     ])
   )
@@ -354,7 +372,18 @@ export type SessionsLine = PlaceFlags & { readonly json: boolean } & (
     | { readonly action: "list" }
     | { readonly action: "show" | "rm"; readonly id: string }
     | { readonly action: "export"; readonly id: string; readonly format: "jsonl" | "md" }
+    | RewindLine
   )
+
+/** The arguments of `effect-agent sessions rewind`. */
+export interface RewindLine {
+  readonly action: "rewind"
+  readonly id: string
+  readonly to: number
+  readonly files: boolean
+  readonly dryRun: boolean
+  readonly force: boolean
+}
 
 /** The arguments of `effect-agent approve`. */
 export interface ApproveLine extends PlaceFlags {

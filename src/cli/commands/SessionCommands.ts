@@ -1,4 +1,4 @@
-/** The commands of stored sessions: `sessions list`, `show`, `export` and `rm`, and `approve`. */
+/** The commands of stored sessions: `sessions list`, `show`, `export`, `rewind` and `rm`, and `approve`. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -21,12 +21,15 @@ import type { SessionError } from "../../Session.ts"
 import * as Outcome from "../agent/Outcome.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as Output from "../terminal/Output.ts"
+import { rewind } from "./Rewinding.ts"
 
 /** Runs the command and returns its exit code. */
 export const sessions = Effect.fnUntraced(function* (line: SessionsLine, env: Environment) {
   const { err, out, paint } = yield* Screen
-  const { listed, store } = yield* Sessions.at(yield* Settings.place(line, env))
+  const { kept, listed, store } = yield* Sessions.at(yield* Settings.place(line, env))
   const { json } = line
+  if (line.action === "rewind")
+    return yield* Sessions.use(store, line.id, (id) => rewind(store, kept, id, line))
   if (line.action === "list") {
     const items = yield* Sessions.all(store, listed)
     if (items.length === 0) yield* err(paint.dim("There are no sessions of this folder.\n"))

@@ -78,11 +78,7 @@ export const read = Effect.fnUntraced(function* (
   limit: number
 ): Effect.fn.Return<Found, PlatformError, FileSystem.FileSystem> {
   const files = yield* FileSystem.FileSystem
-  const info = yield* Effect.catchIf(
-    Effect.map(files.lstat(path), Option.some),
-    isMissing,
-    () => Effect.succeedNone
-  )
+  const info = yield* Effect.catchIf(Effect.asSome(files.lstat(path)), isMissing, () => Effect.succeedNone)
   if (Option.isNone(info)) return { version: absent }
   const { mode, size, type } = info.value
   if (type === "SymbolicLink")
