@@ -134,7 +134,7 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   if ("code" in parsed) return parsed.code
   if ("serve" in parsed || "worker" in parsed) return parsed
   const { prepare } = yield* Effect.promise(() => import("./agent/PromptRun.ts"))
-  return { run: yield* prepare(parsed.line) }
+  return { run: yield* prepare(parsed.line, version) }
 })
 
 const complain = (message: string, code: number = ExitCode.usage) => Effect.as(Screen.complain(message), code)

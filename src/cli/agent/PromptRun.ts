@@ -12,7 +12,7 @@ import type { AgentEvent } from "../../AgentEvent.ts"
 import type { Line } from "../CommandLine.ts"
 import type * as Message from "../../Message.ts"
 import * as ExitCode from "../ExitCode.ts"
-import { toPick } from "../settings/Setting.ts"
+import { type Picked, toPick } from "../settings/Setting.ts"
 import * as AgentSetup from "./AgentSetup.ts"
 import type * as SettingTable from "../settings/SettingTable.ts"
 import * as Settings from "../settings/Settings.ts"
@@ -44,11 +44,12 @@ interface Plan {
 type Read = Effect.Success<ReturnType<typeof Settings.read>>
 
 /** Reads the settings and the prompt. Succeeds with the run, which succeeds with its exit code. */
-export const prepare = Effect.fnUntraced(function* ({ prompt: words, ...flags }: Line) {
+export const prepare = Effect.fnUntraced(function* ({ prompt: words, ...flags }: Line, version: string) {
   const read = yield* Settings.read(flags, process.env)
   const server = yield* Effect.all(Struct.map(Struct.pick(flags, ["url", "tokenFile"]), toPick(read.sources)))
   const url = Option.getOrUndefined(server.url.found)?.value
   yield* Screen.say(Settings.remarksOn(server))
+  if (isSession(words, read.settings)) return yield* session(words, flags, read, server, version)
   if (url === undefined) return yield* embedded(words, flags, read)
   const ServerRuns = yield* Effect.promise(() => import("./ServerRuns.ts"))
   yield* ServerRuns.check(read.picks)
@@ -61,6 +62,54 @@ export const prepare = Effect.fnUntraced(function* ({ prompt: words, ...flags }:
   const tokenFile = Option.map(server.tokenFile.found, ({ value }) => value)
   const place = ServerRuns.open(read.settings, { url, tokenFile, picks: read.picks })
   return Effect.provide(run(plan, place), Network.http)
+})
+
+/** Whether the person gets a session: no prompt, and a terminal on both sides, or because they say so. */
+const isSession = (words: string, settings: Settings.Settings): boolean => {
+  const { file, inputFormat, interactive, outputFormat, outputSchema, plain, print } = settings
+  if (inputFormat !== "text" || outputFormat !== "text" || Option.isSome(outputSchema) || print) return false
+  if (interactive) return true
+  const { stdin, stdout } = process
+  return words.trim() === "" && file.length === 0 && (plain || (stdin.isTTY === true && stdout.isTTY === true))
+}
+
+interface Reached {
+  readonly url: Picked<string>
+  readonly tokenFile: Picked<string>
+}
+
+/** The interactive session. Its modules are loaded for it. */
+const session = Effect.fnUntraced(function* (
+  words: string,
+  flags: SettingTable.Flags,
+  read: Read,
+  { tokenFile, url }: Reached,
+  version: string
+) {
+  const { fork, resume } = read.settings
+  const picks = Option.contains(resume, "") && Option.isNone(fork)
+  const server = Option.map(url.found, ({ value }) => ({
+    url: value,
+    tokenFile: Option.map(tokenFile.found, ({ value }) => value)
+  }))
+  const isHere = Option.isNone(server)
+  const found =
+    isHere && !picks
+      ? yield* settingsOf(flags, read)
+      : { settings: { ...read.settings, resume: Option.none<string>() }, remarks: read.remarks }
+  if (!isHere) yield* Effect.promise(() => import("./ServerRuns.ts")).pipe(Effect.flatMap(({ check }) => check(read.picks)))
+  const { run } = yield* Effect.promise(() => import("../session/Interactive.ts"))
+  const whole = run({
+    settings: found.settings,
+    prompt: words,
+    remarks: found.remarks,
+    version,
+    server: Option.getOrUndefined(server),
+    from: picks
+      ? "list"
+      : { continue: read.settings.continue, resume: isHere ? found.settings.resume : resume, fork: isHere ? found.settings.fork : fork }
+  })
+  return Effect.mapError(whole, Playing.failureOf)
 })
 
 const embedded = Effect.fnUntraced(function* (words: string, flags: SettingTable.Flags, first: Read) {

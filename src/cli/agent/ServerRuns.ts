@@ -21,7 +21,8 @@ const known = new Set(
   [
     "model effort maxTokens temperature system tools maxTurns maxCost maxTokensTotal timeout",
     "file inputFormat print outputFormat json output failOnRefusal noColor verbose",
-    "approve allow deny yes continue resume fork name"
+    "approve allow deny yes continue resume fork name",
+    "interactive plain enter notify theme title motion"
   ].flatMap((keys) => keys.split(" "))
 )
 

@@ -110,8 +110,8 @@ const retry: Retry.Options = {
   )
 }
 
-/** A vendor that is busy recovers within half a minute more often than within three seconds. */
-const retriesOf = ({ reason: { _tag } }: ProviderError): number => {
+/** How often a call is sent again. A vendor that is busy recovers within half a minute more often than within three seconds. */
+export const retriesOf = ({ reason: { _tag } }: ProviderError): number => {
   if (_tag === "StreamStalled") return 0
   return _tag === "RateLimited" || _tag === "Overloaded" ? 5 : 2
 }

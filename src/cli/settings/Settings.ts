@@ -166,7 +166,14 @@ const settingsOf = (picks: SettingTable.Picks) => {
     disableHooks: isOn(values.disableHooks),
     noContextFiles: isOn(values.noContextFiles),
     failOnRefusal: isOn(values.failOnRefusal),
-    noDetect: isOn(values.noDetect)
+    noDetect: isOn(values.noDetect),
+    interactive: isOn(values.interactive),
+    plain: isOn(values.plain),
+    enter: Option.getOrElse(values.enter, () => "steer" as const),
+    notify: Option.getOrElse(values.notify, () => "bell" as const),
+    theme: Option.getOrElse(values.theme, () => "auto" as const),
+    title: Option.getOrElse(values.title, () => true),
+    motion: Option.getOrElse(values.motion, () => true)
   }
 }
 

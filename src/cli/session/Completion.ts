@@ -1,0 +1,81 @@
+/** Completes commands, their arguments, and paths of files. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import { execFile } from "node:child_process"
+import * as CommandTable from "./CommandTable.ts"
+import type { Session } from "./Session.ts"
+
+interface Completed {
+  /** What is there of the word. */
+  readonly prefix: string
+  readonly candidates: ReadonlyArray<string>
+}
+
+/** The most candidates. */
+const most = 200
+
+/** The candidates for the word before the cursor. */
+export const of = Effect.fnUntraced(function* (session: Session, before: string) {
+  const none: Completed = { prefix: "", candidates: [] }
+  const [, mention] = /(?:^|\s)(@(?:"[^"]*|[^\s"]*))$/.exec(before) ?? []
+  if (mention !== undefined) return yield* paths(session, mention)
+  const [, command] = /^(\/[a-z]*)$/.exec(before) ?? []
+  if (command !== undefined)
+    return { prefix: command, candidates: CommandTable.names.filter((name) => name.startsWith(command)) }
+  const [, name = "", argument] = /^(\/[a-z]+) +(\S*)$/.exec(before) ?? []
+  if (argument === undefined) return none
+  const words = CommandTable.argumentsOf(name, session)
+  return { prefix: argument, candidates: words.filter((word) => word.startsWith(argument)) }
+})
+
+const paths = Effect.fnUntraced(function* (session: Session, mention: string) {
+  const isQuoted = mention.startsWith('@"')
+  const typed = mention.slice(isQuoted ? 2 : 1)
+  const { cwd } = session.settings
+  const files = (yield* inGit(cwd)) ?? (yield* inFolder(cwd, typed))
+  const depth = typed.split("/").length
+  const found = new Set(
+    files
+      .filter((file) => file.startsWith(typed))
+      .map((file) => {
+        const parts = file.split("/")
+        return parts.length > depth ? `${parts.slice(0, depth).join("/")}/` : file
+      })
+  )
+  const candidates = [...found]
+    .toSorted()
+    .slice(0, most)
+    .map((file) => (file.includes(" ") || isQuoted ? `@"${file}${file.endsWith("/") ? "" : '"'}` : `@${file}`))
+  const prefix = candidates.every((candidate) => candidate.startsWith(mention)) ? mention : ""
+  return prefix === "" && candidates.length > 0 ? spaced(mention, candidates) : { prefix, candidates }
+})
+
+/** The only path has a space: it takes the place of what is there, so that quotes stand around it. */
+const spaced = (mention: string, candidates: ReadonlyArray<string>): Completed => ({
+  prefix: mention,
+  candidates: candidates.filter((candidate) => candidate.startsWith(mention))
+})
+
+/** The files of the work tree that git does not ignore, relative to a folder; `undefined` where there is no git. */
+const inGit = (cwd: string): Effect.Effect<ReadonlyArray<string> | undefined> =>
+  Effect.callback((resume) => {
+    const words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    const child = execFile("git", words, { cwd, maxBuffer: 64 * 1024 * 1024, timeout: 5_000 }, (error, stdout) =>
+      resume(Effect.succeed(error === null ? stdout.split("\0").filter((file) => file !== "") : undefined))
+    )
+    return Effect.sync(() => void child.kill())
+  })
+
+const inFolder = Effect.fnUntraced(function* (cwd: string, typed: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = typed.includes("/") ? typed.slice(0, typed.lastIndexOf("/") + 1) : ""
+  const names = yield* Effect.orElseSucceed(files.readDirectory(path.resolve(cwd, folder)), () => [])
+  return yield* Effect.forEach(names.slice(0, 2_000), (name) =>
+    Effect.map(
+      Effect.option(files.stat(path.resolve(cwd, folder, name))),
+      (info) => `${folder}${name}${info._tag === "Some" && info.value.type === "Directory" ? "/" : ""}`
+    )
+  )
+})

@@ -1,0 +1,58 @@
+/** The lines around the input: what waits, what works, and the state of the session. */
+import * as ModelTable from "../agent/ModelTable.ts"
+import * as ModelChoice from "../agent/ModelChoice.ts"
+import * as Inert from "../terminal/Inert.ts"
+import type { Session } from "./Session.ts"
+import { shortened } from "./Transcript.ts"
+
+/** The messages that wait, each on a line. */
+export const waiting = (session: Session, width: number): ReadonlyArray<string> =>
+  session.waiting.map(({ how, text }) => shortened(`${how}: ${Inert.line(text)}`, width))
+
+/** What works, and what Esc and Enter do. */
+export const status = (session: Session, now: number, width: number): ReadonlyArray<string> => {
+  const { isLost, run, settings, work } = session
+  if (isLost) return ["Connection lost"]
+  if (work !== undefined) return [shortened(`${work.words} ${secondsOf(now - work.from)} · Esc stops`, width)]
+  if (run === undefined) return []
+  const { retry } = run
+  if (retry !== undefined) {
+    const left = Math.max(0, Math.ceil((retry.from + retry.delay - now) / 1000))
+    return [shortened(`Trying again in ${left} s (${retry.count}) · ${Inert.line(retry.words)}`, width - 13) + " · Esc stops"]
+  }
+  const keys = settings.enter === "queue" ? "Enter queues · Alt-Enter steers" : "Enter steers · Alt-Enter queues"
+  return [shortened(`Working ${secondsOf(now - run.from)} · Esc stops · ${keys}`, width)]
+}
+
+const secondsOf = (ms: number): string => `${Math.max(0, Math.floor(ms / 1000))} s`
+
+/** The mode, the model, the part of the context that is used, the cost, and the session. */
+export const line = (session: Session, width: number): string => {
+  const parts = [session.mode, session.model, contextOf(session), costOf(session), session.id8]
+  return session.theme.style("dim", shortened(parts.map((part) => Inert.line(part)).join(" · "), width))
+}
+
+/** The context window of a model, `undefined` if it is not known. */
+export const windowOf = (model: string): number | undefined => {
+  const vendor = ModelChoice.vendorOf(model)
+  return ModelTable.ruleOf(vendor, model.slice(vendor.length + 1))?.contextWindow
+}
+
+const contextOf = ({ context, model }: Session): string => {
+  const window = windowOf(model)
+  if (context === 0) return "0 % context"
+  return window === undefined ? `? % context` : `${Math.round((100 * context) / window)} % context`
+}
+
+const costOf = ({ transcript }: Session): string => {
+  const { cost, total } = transcript.view.usage
+  return cost === undefined ? `${short(total)} tokens` : `$${cost.toFixed(4)}`
+}
+
+const short = (count: number): string => {
+  if (count < 1_000) return String(count)
+  return count < 10_000 ? `${(count / 1_000).toFixed(1)}k` : `${Math.round(count / 1_000)}k`
+}
+
+/** The task list of the model. */
+export const tasks = (_session: Session): ReadonlyArray<string> => []

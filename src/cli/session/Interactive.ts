@@ -1,0 +1,174 @@
+/** The interactive session: opens its place and its screen, and leaves them. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import { homedir } from "node:os"
+import * as Network from "../agent/Network.ts"
+import * as ExitCode from "../ExitCode.ts"
+import type { Settings } from "../settings/Settings.ts"
+import * as Inert from "../terminal/Inert.ts"
+import * as Screen from "../terminal/Screen.ts"
+import * as FullScreen from "./FullScreen.ts"
+import * as LineMode from "./LineMode.ts"
+import * as Places from "./Place.ts"
+import * as PromptHistory from "./PromptHistory.ts"
+import * as Session from "./Session.ts"
+import * as Switching from "./Switching.ts"
+import * as Theme from "./Theme.ts"
+
+export interface Options {
+  readonly settings: Settings
+  /** The first prompt, `""` for none. */
+  readonly prompt: string
+  /** Lines about the settings. */
+  readonly remarks: ReadonlyArray<string>
+  /** The session that continues: the one that the person picks, or the one that the settings name. */
+  readonly from:
+    | "list"
+    | {
+        readonly continue: boolean
+        readonly resume: Option.Option<string>
+        readonly fork: Option.Option<string>
+      }
+  readonly server: { readonly url: string; readonly tokenFile: Option.Option<string> } | undefined
+  readonly version: string
+}
+
+/** Why the session is in line mode, `undefined` if it has the whole screen. */
+const plainReason = ({ plain }: Settings): string | undefined => {
+  const { env, stdin, stdout } = process
+  if (plain) return "--plain"
+  if ((env["EFFECT_AGENT_PLAIN"] ?? "") !== "") return "EFFECT_AGENT_PLAIN"
+  const term = env["TERM"] ?? ""
+  if (term === "") return "TERM is not set"
+  if (term === "dumb") return "TERM is dumb"
+  return stdin.isTTY && stdout.isTTY ? undefined : "no terminal"
+}
+
+/** The time that a run gets to end when the person leaves. */
+const patience = "2 seconds"
+
+/** Runs the session until the person leaves, and returns the exit code. */
+export const run = Effect.fnUntraced(function* (options: Options) {
+  const { settings, version } = options
+  const { env } = process
+  const reason = plainReason(settings)
+  const isStyled =
+    reason === undefined &&
+    settings.theme === "auto" &&
+    Screen.wantsColours({ isTerminal: true, flag: !Option.contains(settings.noColor, true), env })
+  const theme = Theme.make({ isStyled, isUtf8: reason === undefined && Theme.isUtf8(env) })
+  const history = yield* PromptHistory.open(settings.cwd)
+  const room =
+    reason === undefined ? yield* FullScreen.open(history.prompts) : yield* LineMode.open(theme, reason)
+  const said: Array<string> = [...options.remarks]
+  const place = yield* placeOf(options).pipe(Effect.provideService(Screen.Screen, quiet(said, theme)))
+  const screen = quiet([], theme, (line) => session.note(line))
+  const session: Session.Session = yield* Session.make({
+    place,
+    settings,
+    theme,
+    face: room,
+    history,
+    version,
+    sessionId: crypto.randomUUID(),
+    isMade: false
+  }).pipe(Effect.provideService(Screen.Screen, screen))
+  session.name = Option.getOrUndefined(settings.name)
+  session.effort = Option.getOrUndefined(settings.effort)
+  room.show(session)
+  yield* greet(session, said)
+  yield* begin(session, options)
+  if (options.prompt.trim() !== "") session.do(session.send(options.prompt))
+  const { ending, patience: wait } = yield* ExitCode.Signals
+  yield* wait(3_000)
+  const left = yield* Effect.raceFirst(
+    Effect.map(Effect.andThen(room.run(), Deferred.await(room.left)), (how) => ({ how, ending: undefined })),
+    Effect.map(ending, (ending) => ({ how: "unfinished" as const, ending }))
+  )
+  const wasWorking = session.run !== undefined
+  yield* stopped(session)
+  room.close()
+  if (session.isUsed) yield* farewell(session)
+  if (left.ending !== undefined) return ExitCode.exitCode(left.ending)
+  return left.how === "unfinished" && wasWorking ? 130 : ExitCode.answered
+}, Effect.scoped)
+
+const placeOf = ({ server, settings }: Options) =>
+  server === undefined
+    ? Places.embedded(settings, process.env)
+    : Effect.provide(Places.remote(settings, process.env, server), Network.http)
+
+/** A screen whose lines are kept, or shown in the session: nothing else may write to the terminal. */
+const quiet = (
+  lines: Array<string>,
+  _theme: Theme.Theme,
+  show: (line: string) => void = (line) => void lines.push(line)
+): Screen.Screen["Service"] => {
+  const write = (text: string) =>
+    Effect.sync(() => {
+      for (const line of text.split("\n")) if (line.trim() !== "") show(line)
+    })
+  return Screen.Screen.of({
+    out: write,
+    err: write,
+    paint: Screen.paintOf(false),
+    isInteractive: false,
+    rows: () => process.stdout.rows || 24,
+    width: () => 0
+  })
+}
+
+const greet = Effect.fnUntraced(function* (session: Session.Session, said: ReadonlyArray<string>) {
+  const { place, settings, version } = session
+  const path = yield* Path.Path
+  const folder = path.resolve(settings.cwd)
+  const home = homedir()
+  const short = folder === home || folder.startsWith(`${home}${path.sep}`) ? `~${folder.slice(home.length)}` : folder
+  session.say(
+    `effect-agent ${version} · ${Inert.line(session.model)} · ${Inert.line(short)}`,
+    "/help for commands · Esc stops · Ctrl-D leaves"
+  )
+  for (const line of said) session.note(line)
+  if (place.model === "local/rules")
+    session.say(
+      'No model yet: local/rules runs simple commands, such as "read FILE" or "list FOLDER".',
+      "To get a model: set ANTHROPIC_API_KEY or OPENAI_API_KEY, start ollama serve, or type /login."
+    )
+})
+
+/** Opens the session that the options name. */
+const begin = Effect.fnUntraced(function* (session: Session.Session, { from }: Options) {
+  if (from === "list") return yield* Switching.sessions(session)
+  const named = Option.getOrUndefined(Option.orElse(from.fork, () => from.resume))
+  const id = named === undefined ? undefined : yield* Switching.found(session, named)
+  if (id !== undefined) yield* Switching.open(session, id)
+  else if (from.continue) {
+    const { items } = yield* session.place.runs.sessions.list({ limit: 1 })
+    const [newest] = items
+    if (newest === undefined)
+      return yield* new ExitCode.UsageError({ detail: "There is no session of this folder to continue." })
+    yield* Switching.open(session, newest.sessionId)
+  }
+  if (Option.isSome(from.fork)) yield* Switching.fork(session)
+})
+
+/** Cancels the run that works, and waits for its end. */
+const stopped = Effect.fnUntraced(function* ({ place, run }: Session.Session) {
+  if (run === undefined || run.runId === "") return
+  yield* Effect.ignore(place.runs.cancel(run.runId, "the user left"))
+  const over = Effect.gen(function* () {
+    while (true) {
+      const state = yield* place.runs.get(run.runId)
+      if (state.status !== "running" && state.status !== "queued" && state.status !== "paused") return
+      yield* Effect.sleep("20 millis")
+    }
+  })
+  yield* Effect.ignore(Effect.timeoutOption(over, patience))
+})
+
+const farewell = (session: Session.Session) =>
+  Effect.sync(() =>
+    process.stdout.write(`Session ${session.id8} · effect-agent -r ${session.id8} continues it\n`)
+  )

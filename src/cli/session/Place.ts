@@ -1,0 +1,131 @@
+/** The runs of an interactive session: those of this process, or of the server of `--url`. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type * as Agent from "../../Agent.ts"
+import * as ArtifactStore from "../../artifacts/ArtifactStore.ts"
+import * as RemoteRuns from "../../client/RemoteRuns.ts"
+import * as Agents from "../../runs/Agents.ts"
+import * as LiveRuns from "../../runs/LiveRuns.ts"
+import * as RunLogStore from "../../runs/RunLogStore.ts"
+import type { Service as Runs } from "../../runs/Runs.ts"
+import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
+import { SessionStore } from "../../sessions/SessionStore.ts"
+import type * as Workspace from "../../skills/Workspace.ts"
+import * as AgentSetup from "../agent/AgentSetup.ts"
+import * as ModelChoice from "../agent/ModelChoice.ts"
+import * as ModelTable from "../agent/ModelTable.ts"
+import * as Network from "../agent/Network.ts"
+import * as Playing from "../agent/Playing.ts"
+import * as Sessions from "../agent/Sessions.ts"
+import * as TokenFile from "../agent/TokenFile.ts"
+import type { Environment } from "../agent/Vendors.ts"
+import type { Settings } from "../settings/Settings.ts"
+import * as Requests from "../terminal/Requests.ts"
+
+export interface Place {
+  readonly runs: Runs
+  /** The address of the server, `undefined` for runs in this process. */
+  readonly url: string | undefined
+  /** The model of a session that names none, and why it is that one. */
+  readonly model: string
+  readonly why: string
+  /** The folder of the tools. */
+  readonly root: string
+  /** The answers "always", which the policy of runs in this process reads. */
+  readonly policy: Requests.Policy
+  /** The instructions of the project. */
+  readonly project: Workspace.Workspace | undefined
+  /** Opens a session, whose agent continues what has not ended, where runs are in this process. */
+  readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
+  /** Checks a model that the session is to have, and succeeds with its name. */
+  readonly choose: (model: string) => Effect.Effect<string, Error>
+}
+
+/** A session with a terminal stays open for as long as the program. */
+const idle = "30 days"
+
+/** Runs in this process. */
+export const embedded = Effect.fnUntraced(function* (settings: Settings, env: Environment) {
+  const [choice, { options: shell }] = yield* Effect.all(
+    [ModelChoice.withFallbacks(settings, env), AgentSetup.chooseSandbox(settings)],
+    { concurrency: 2 }
+  )
+  const project = yield* AgentSetup.loadProject(settings, env)
+  const root = (yield* Path.Path).resolve(settings.cwd)
+  const policy = Requests.policyOf(settings, root)
+  const { artifacts, cwd, listed, logs, store } = yield* settings.noSession ? unkept(settings) : Sessions.at(settings)
+  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
+  const named = (model: string) => {
+    const options = { ...settings, model: Option.some(model), modelFrom: "model" }
+    return ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
+  }
+  const agents = Agents.layer(({ model, session }) =>
+    Effect.gen(function* () {
+      const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
+      const options = { ...session.restored.options, ...(model === undefined ? {} : { model: chosen.model }) }
+      const given = { ...session, restored: { ...session.restored, options } }
+      const services = yield* Layer.build(chosen.provider)
+      return yield* Effect.provide(
+        AgentSetup.make({ ...plan, choice: chosen }, { session: given, artifacts }, policy),
+        services
+      )
+    })
+  ).pipe(Layer.provide([ModelTable.prices, Network.telemetry(env)]))
+  const services = yield* Layer.build(
+    Layer.mergeAll(agents, logs, Layer.succeed(SessionStore, store), Layer.succeed(ArtifactStore.ArtifactStore, artifacts))
+  )
+  const { host, runs } = yield* LiveRuns.make({ ...listed, cwd, idle, adopts: true }).pipe(
+    Effect.provideContext(Context.pick(Agents.Agents, RunLogStore.RunLogStore, SessionStore)(services))
+  )
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof named>>>()
+  const place: Place = {
+    runs,
+    url: undefined,
+    model: choice.model,
+    why: choice.why,
+    root,
+    policy,
+    project,
+    agent: (sessionId) => host.ask(sessionId, ({ open }) => open),
+    choose: (model) => Effect.map(Effect.provideContext(named(model), context), ({ model }) => model)
+  }
+  return place
+})
+
+/** A store in memory. */
+const unkept = Effect.fnUntraced(function* ({ cwd }: Pick<Settings, "cwd">) {
+  const services = yield* Layer.build(Layer.merge(MemorySessionStore.layer(), ArtifactStore.layerMemory()))
+  return {
+    store: Context.get(services, SessionStore),
+    artifacts: Context.get(services, ArtifactStore.ArtifactStore),
+    logs: RunLogStore.layerMemory,
+    listed: {},
+    cwd: (yield* Path.Path).resolve(cwd)
+  }
+})
+
+/** Runs at a server. */
+export const remote = Effect.fnUntraced(function* (
+  settings: Settings,
+  env: Environment,
+  { tokenFile, url }: { readonly url: string; readonly tokenFile: Option.Option<string> }
+) {
+  const token = yield* TokenFile.first(tokenFile, env)
+  const runs = yield* RemoteRuns.make(url, { token })
+  const root = (yield* Path.Path).resolve(settings.cwd)
+  const place: Place = {
+    runs,
+    url,
+    model: Option.getOrElse(settings.model, () => url),
+    why: "the server",
+    root,
+    policy: Requests.policyOf(settings, root),
+    project: undefined,
+    agent: undefined,
+    choose: Effect.succeed
+  }
+  return place
+})

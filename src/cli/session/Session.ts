@@ -1,0 +1,669 @@
+/**
+ * An interactive session: the runs of one conversation, the messages that wait, and the requests to the person. It says what happens to a
+ * face, which is the screen or line mode, and both tell it what the person does.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as FileSystem from "effect/FileSystem"
+import * as FiberSet from "effect/FiberSet"
+import type * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
+import * as Stream from "effect/Stream"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
+import type * as Payload from "../../api/Payload.ts"
+import * as Message from "../../Message.ts"
+import * as Outcome from "../agent/Outcome.ts"
+import type * as Playing from "../agent/Playing.ts"
+import { retriesOf } from "../agent/Vendors.ts"
+import type { Settings } from "../settings/Settings.ts"
+import * as Inert from "../terminal/Inert.ts"
+import * as Preview from "../terminal/Preview.ts"
+import * as Requests from "../terminal/Requests.ts"
+import type { Screen } from "../terminal/Screen.ts"
+import * as Panels from "./Panel.ts"
+import type { Place } from "./Place.ts"
+import type { PromptHistory } from "./PromptHistory.ts"
+import type { Theme } from "./Theme.ts"
+import { Transcript } from "./Transcript.ts"
+import * as Prompt from "./Prompt.ts"
+
+export type Services = FileSystem.FileSystem | Path.Path | Screen | ChildProcessSpawner.ChildProcessSpawner
+
+/** Where a session is shown. */
+export interface Face {
+  /** Writes lines that are finished and safe. */
+  readonly print: (lines: ReadonlyArray<string>) => void
+  /** Shows events, before their lines. */
+  readonly events: (events: ReadonlyArray<AgentEvent>) => void
+  /** The columns of a line. */
+  readonly width: () => number
+  /** Something of the session has changed. */
+  readonly changed: () => void
+  /** Puts a text before what is in the input. */
+  readonly giveBack: (text: string) => void
+  /** Puts a text in place of the input, and requests that it is edited there; the next Enter gives it to the function. */
+  readonly edit: (text: string, title: string, done: (text: string | undefined) => void) => void
+  /** Opens a text in the person's editor, and succeeds with what it became. */
+  readonly editor: (text: string, name: string) => Effect.Effect<string | undefined, Error, Services>
+  /** Tells the person that the program wants them. */
+  readonly notify: (what: "approval" | "question" | "done") => void
+}
+
+/** What runs without a question. */
+export type Mode = "ask" | "edits" | "plan" | "yes"
+
+/** A message that waits for its turn. */
+interface Waiting {
+  readonly how: "steer" | "next"
+  readonly text: string
+  readonly sent: string
+}
+
+/** A run that has not ended. */
+interface Running {
+  readonly runId: string
+  /** The time of its start in milliseconds since the epoch. */
+  readonly from: number
+  isStopping: boolean
+  /** The words of the retry that the model call waits for. */
+  retry: { readonly from: number; readonly delay: number; readonly words: string; readonly count: string } | undefined
+}
+
+/** What the session has spent in this program. */
+export interface Spent {
+  modelCalls: number
+  toolCalls: number
+  ms: number
+}
+
+interface Options {
+  readonly place: Place
+  readonly settings: Settings
+  readonly theme: Theme
+  readonly face: Face
+  readonly history: PromptHistory
+  readonly version: string
+  readonly sessionId: string
+  readonly isMade: boolean
+}
+
+/** A time in which a run is to end once the person has stopped it, before the screen says that it has. */
+const patience = "900 millis"
+
+export class Session {
+  readonly place: Place
+  readonly settings: Settings
+  readonly theme: Theme
+  readonly face: Face
+  readonly history: PromptHistory
+  readonly version: string
+  transcript: Transcript
+  id: string
+  name: string | undefined
+  /** Whether a store has the session. */
+  isMade: boolean
+  /** Whether the person has sent a prompt. */
+  isUsed = false
+  model: string
+  /** A model that the session gets when its run has ended. */
+  nextModel: string | undefined
+  effort: string | undefined
+  mode: Mode
+  run: Running | undefined
+  /** A command that works, such as a compaction, and how to stop it. */
+  work: { readonly words: string; readonly from: number; readonly fiber: Fiber.Fiber<unknown> } | undefined
+  waiting: ReadonlyArray<Waiting> = []
+  /** The requests that wait for the person, and lists that the person has opened, of which the last one is shown. */
+  requests: ReadonlyArray<Panels.Panel> = []
+  list: Panels.Panel | undefined
+  /** The message that the next prompt replaces. */
+  replaces: string | undefined
+  /** The last prompt, and the id of its message. */
+  last: { readonly text: string; readonly messageId: string | undefined; readonly failed: boolean } | undefined
+  /** Whether the connection to the server is lost. */
+  isLost = false
+  /** The tokens of the last request and its answer. */
+  context = 0
+  readonly spent: Spent = { modelCalls: 0, toolCalls: 0, ms: 0 }
+  /** What commands of the person wrote, for the next prompt. */
+  private outputs: ReadonlyArray<string> = []
+  private readonly fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>
+
+  constructor(options: Options, fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>) {
+    this.place = options.place
+    this.settings = options.settings
+    this.theme = options.theme
+    this.face = options.face
+    this.history = options.history
+    this.version = options.version
+    this.id = options.sessionId
+    this.isMade = options.isMade
+    this.model = options.place.model
+    this.mode = options.place.policy.yes ? "yes" : "ask"
+    this.transcript = new Transcript(options.theme)
+    this.fork = fork
+  }
+
+  get id8(): string {
+    return this.id.slice(0, 8)
+  }
+
+  get isWorking(): boolean {
+    return this.run !== undefined || this.work !== undefined
+  }
+
+  /** The panel that takes keys. */
+  get panel(): Panels.Panel | undefined {
+    return this.list ?? this.requests[0]
+  }
+
+  // ───────────────────────── Words
+
+  /** Writes lines of the program. */
+  say(...lines: ReadonlyArray<string>): void {
+    this.face.print(lines.flatMap((line) => Inert.text(line).split("\n")))
+    this.face.changed()
+  }
+
+  note(line: string): void {
+    this.face.print(Inert.text(line).split("\n").map((each) => this.theme.style("dim", each)))
+    this.face.changed()
+  }
+
+  fail(line: string, ...advice: ReadonlyArray<string>): void {
+    const { signs, style } = this.theme
+    this.face.print([
+      style("red", `${signs.failed} ${Inert.line(line, 2_000)}`),
+      ...advice.map((each) => `  ${Inert.line(each)}`)
+    ])
+    this.face.changed()
+  }
+
+  /** Runs an effect beside the keys, and says why it failed. */
+  do(effect: Effect.Effect<unknown, Playing.Problem | Error, Services>): Fiber.Fiber<unknown> {
+    const said = Effect.catch(effect, (error) => Effect.sync(() => this.fail(wordsOf(error))))
+    return this.fork(Effect.ensuring(said, Effect.sync(() => this.face.changed())))
+  }
+
+  /** Runs an effect that Esc stops, and says meanwhile that it works. */
+  busy(words: string, effect: Effect.Effect<unknown, Playing.Problem | Error, Services>): void {
+    const over = Effect.sync(() => {
+      this.work = undefined
+      this.face.changed()
+    })
+    const fiber = this.do(Effect.ensuring(effect, over))
+    this.work = { words, from: Date.now(), fiber }
+    this.face.changed()
+  }
+
+  // ───────────────────────── Prompts
+
+  /** Sends a prompt: begins a run, or queues it behind the run that works. */
+  readonly send = Effect.fnUntraced(function* (this: Session, text: string) {
+    if (this.isWorking) return this.queue(text)
+    const outputs = this.outputs
+    const input = yield* Prompt.read(text, outputs, this.settings).pipe(
+      Effect.tapError(() => Effect.sync(() => this.face.giveBack(text)))
+    )
+    this.outputs = []
+    this.isUsed = true
+    yield* this.begin(text, input)
+  })
+
+  private readonly begin = Effect.fnUntraced(function* (this: Session, text: string, input: Message.Input) {
+    const { runs, url } = this.place
+    const { replaces } = this
+    this.last = { text, messageId: undefined, failed: false }
+    const from = yield* Clock.currentTimeMillis
+    this.run = { runId: "", from, isStopping: false, retry: undefined }
+    this.face.changed()
+    const started = Effect.gen({ self: this }, function* () {
+      yield* this.made
+      const modelOptions = this.effort === undefined ? {} : { modelOptions: Prompt.effortOf(this.effort) }
+      const options = { ...(url === undefined ? {} : Prompt.optionsOf(this.settings)), ...modelOptions }
+      return yield* runs.start({
+        sessionId: this.id,
+        prompt: input,
+        options,
+        when: "queue",
+        ...(replaces === undefined ? {} : { replaces })
+      })
+    })
+    const { runId } = yield* Effect.tapError(started, () =>
+      Effect.sync(() => {
+        this.run = undefined
+        this.face.giveBack(text)
+      })
+    )
+    this.replaces = undefined
+    yield* this.follow(runId, from)
+  })
+
+  /** Makes the session in its store, unless it is there. */
+  readonly made: Effect.Effect<void, Playing.Problem> = Effect.suspend(() => {
+    if (this.isMade) return Effect.void
+    const { runs, url } = this.place
+    const options = {
+      sessionId: this.id,
+      ...(this.name === undefined ? {} : { name: this.name }),
+      ...(this.model === this.place.model || url !== undefined ? {} : { model: this.model })
+    }
+    return Effect.map(runs.sessions.create(options), () => void (this.isMade = true))
+  })
+
+  /** Delivers a text to the run at its next turn. */
+  steer(text: string): void {
+    const { run } = this
+    if (run === undefined || run.runId === "" || run.isStopping) return void this.queue(text)
+    const sent = Effect.gen({ self: this }, function* () {
+      const input = yield* Prompt.read(text, [], this.settings)
+      const waiting: Waiting = { how: "steer", text, sent: Prompt.textOf(input) }
+      this.waiting = [...this.waiting, waiting]
+      this.face.changed()
+      yield* this.place.runs.steer(run.runId, input).pipe(
+        // The run has ended meanwhile.
+        Effect.catch(() =>
+          Effect.suspend(() => {
+            this.waiting = this.waiting.filter((one) => one !== waiting)
+            return this.send(text)
+          })
+        )
+      )
+    })
+    this.do(sent)
+  }
+
+  /** Keeps a text for the end of the run. */
+  queue(text: string): void {
+    this.waiting = [...this.waiting, { how: "next", text, sent: text }]
+    this.face.changed()
+  }
+
+  /** Takes the last message that waits, which no one gets then. */
+  takeBack(): Effect.Effect<string | undefined> {
+    return Effect.gen({ self: this }, function* () {
+      const last = this.waiting.at(-1)
+      if (last === undefined) return undefined
+      if (last.how === "steer") {
+        const taken = yield* this.clearQueue
+        if (taken === undefined) return undefined
+        const others = this.waiting.filter(({ how }) => how === "steer").slice(0, -1)
+        for (const { sent } of others)
+          if (this.run !== undefined) yield* Effect.ignore(this.place.runs.steer(this.run.runId, sent))
+      }
+      this.waiting = this.waiting.filter((one) => one !== last)
+      this.face.changed()
+      return last.text
+    })
+  }
+
+  /** Removes the messages that the run has not taken; `undefined` where that cannot be. */
+  private readonly clearQueue = Effect.suspend(() => {
+    const { agent } = this.place
+    if (agent === undefined) return Effect.undefined
+    return agent(this.id).pipe(
+      Effect.flatMap(({ queues }) => queues.clear("all")),
+      Effect.orElseSucceed(() => undefined)
+    )
+  })
+
+  /** Keeps what a command of the person wrote for the next prompt. */
+  remember(output: string): void {
+    this.outputs = [...this.outputs, output]
+  }
+
+  // ───────────────────────── The run
+
+  /** Follows a run to its end, also over a lost connection, and the run that continues it. */
+  readonly follow = Effect.fnUntraced(function* (this: Session, runId: string, from: number) {
+    const { runs } = this.place
+    this.run = { runId, from, isStopping: false, retry: undefined }
+    this.face.changed()
+    let position = 0
+    let isOver = false
+    while (!isOver && this.run?.runId === runId) {
+      const events = Stream.unwrap(runs.events(runId, position))
+      const read = Stream.runForEachArray(events, (items) =>
+        Effect.sync(() => {
+          position = items.at(-1)?.position ?? position
+          isOver = items.some(({ event }) => event._tag === "RunEnd" && event.path === undefined)
+          this.isLost = false
+          this.take(items.map(({ event }) => event))
+        })
+      )
+      const end = yield* Effect.exit(read)
+      if (isOver) break
+      const state = yield* Effect.exit(runs.get(runId))
+      if (state._tag === "Success" && !isGoing(state.value)) {
+        // Its events are gone: it has ended.
+        this.run = undefined
+        break
+      }
+      if (end._tag === "Failure" || state._tag === "Failure") {
+        if (this.place.url === undefined) return yield* Effect.andThen(Effect.sync(() => (this.run = undefined)), end)
+        if (!this.isLost) this.note("Connection lost")
+        this.isLost = true
+        this.face.changed()
+        yield* Effect.sleep("1 second")
+      }
+    }
+    if (isOver) yield* this.after
+  })
+
+  private take(events: ReadonlyArray<AgentEvent>): void {
+    this.face.events(events)
+    this.face.print(this.transcript.add(events, this.face.width()))
+    for (const event of events) this.one(event)
+    this.face.changed()
+  }
+
+  private one(event: AgentEvent): void {
+    const { run } = this
+    switch (event._tag) {
+      case "ApprovalRequested":
+        return void this.do(this.ask(event))
+      case "QuestionAsked":
+        return this.question(event)
+      case "ApprovalAnswered":
+        return this.answered(event.approvalId)
+      case "QuestionAnswered":
+        return this.answered(event.questionId)
+      case "MessageEnd":
+        if (event.message.role === "user" && event.path === undefined) this.delivered(event.message)
+        return
+      case "ModelCallRetry":
+        if (run !== undefined && event.path === undefined)
+          run.retry = {
+            from: Date.now(),
+            delay: event.delayMs,
+            count: `${event.attempt} of ${retriesOf(event.error)}`,
+            words: Outcome.beforeRetry(event.error)
+          }
+        return
+      case "ModelCallStart":
+        if (run !== undefined) run.retry = undefined
+        return
+      case "ModelCallEnd":
+        this.spent.modelCalls++
+        if (event.path === undefined && event.usage !== undefined) this.context = event.usage.input + event.usage.output
+        return
+      case "ToolExecutionEnd":
+        this.spent.toolCalls++
+        return this.closed(event.toolCallId)
+      case "RunEnd":
+        if (event.path === undefined) this.ended(event)
+        return
+      default:
+        return
+    }
+  }
+
+  /** A message of the person stands in the transcript now. */
+  private delivered(message: Message.User): void {
+    const text = Message.textOf(message)
+    const at = this.waiting.findIndex(({ how, sent }) => how === "steer" && sent === text)
+    if (at >= 0) this.waiting = this.waiting.toSpliced(at, 1)
+    else if (this.last !== undefined) this.last = { ...this.last, messageId: message.id }
+  }
+
+  private ended({ durationMs, error, status, usage: _usage }: OfTag<"RunEnd">): void {
+    const { run } = this
+    this.run = undefined
+    this.spent.ms += durationMs ?? 0
+    this.requests = status === "suspended" ? this.requests : []
+    const isGood = status === "completed" || status === "terminated" || status === "stopped"
+    if (this.last !== undefined) this.last = { ...this.last, failed: !isGood && status !== "suspended" }
+    if (status === "cancelled" && run?.isStopping !== true) this.say("Stopped.")
+    if (error !== undefined) this.failure(error)
+    else if (status === "incomplete") this.note("The answer was cut short.")
+    if (run !== undefined && Date.now() - run.from >= 10_000) this.face.notify("done")
+    if (!isGood && status !== "suspended") this.returnWaiting()
+  }
+
+  private failure(error: NonNullable<OfTag<"RunEnd">["error"]>): void {
+    if (error._tag === "LimitExceeded") {
+      const max = error.limit === "executionTime" ? `${error.max / 1000} s` : error.max
+      return this.say(`Limit reached: ${error.limit} ${max}. Enter a prompt, or /retry, to go on.`)
+    }
+    const host = Prompt.offlineHost(error)
+    if (host === undefined) return this.fail(Outcome.explain(error), "/retry sends it again · /model chooses another model")
+    this.fail(
+      `Offline: ${host} cannot be reached. Your prompt is kept.`,
+      "/retry sends it again · /model chooses another model"
+    )
+  }
+
+  /** Puts the messages that wait back into the input. */
+  private returnWaiting(): void {
+    if (this.waiting.length > 0) this.face.giveBack(this.waiting.map(({ text }) => text).join("\n"))
+    this.waiting = []
+  }
+
+  /** Sends what waits for the end of the run. */
+  private readonly after: Effect.Effect<void, Playing.Problem | Error, Services> = Effect.suspend(() => {
+    const model = this.nextModel
+    this.nextModel = undefined
+    const changed =
+      model === undefined ? Effect.void : Effect.ignore(this.place.runs.sessions.update(this.id, { model }))
+    const left = this.waiting.filter(({ how }) => how === "steer")
+    const cleared = left.length > 0 || this.run === undefined ? this.clearQueue : Effect.undefined
+    return Effect.andThen(
+      Effect.andThen(changed, cleared),
+      Effect.suspend(() => {
+        if (this.run !== undefined) return Effect.void
+        // A message that came after the last turn is the next prompt.
+        const [next, ...others] = this.waiting
+        if (next === undefined) return Effect.void
+        this.waiting = others
+        return this.send(next.text)
+      })
+    )
+  })
+
+  /** Stops what works. */
+  stop(): void {
+    const { run, work } = this
+    if (work !== undefined) {
+      this.do(Fiber.interrupt(work.fiber))
+      return this.say("Stopped.")
+    }
+    if (run === undefined || run.isStopping) return
+    const stopped = Effect.gen({ self: this }, function* () {
+      if (run.runId !== "") yield* Effect.ignore(this.place.runs.cancel(run.runId, "the user stopped it"))
+      yield* Effect.sleep(patience)
+      if (this.run !== run) return
+      // It still ends, without the person.
+      run.isStopping = true
+      this.say("Stopped.")
+      this.requests = []
+      this.returnWaiting()
+      this.run = undefined
+    })
+    this.do(stopped)
+  }
+
+  // ───────────────────────── Requests
+
+  private readonly ask = Effect.fnUntraced(function* (this: Session, request: OfTag<"ApprovalRequested">) {
+    const { policy, root } = this.place
+    const { params, toolName } = request
+    const scope = Requests.scopeOf(toolName, params)
+    if (policy.always.has(scope.key)) return yield* this.approve(request, { decision: "approve" })
+    const preview = yield* Preview.of(toolName, params, root)
+    const all = () => this.requests.filter(({ requestId }) => requestId !== undefined)
+    const panel: Panels.Panel = Panels.approval({
+      request,
+      preview,
+      place: () => [1, all().length],
+      scope: scopeWords(toolName, params, scope.words),
+      why: this.whyOf(request),
+      show: (lines) => this.say(...lines),
+      choose: {
+        yes: () => this.close(panel, this.approve(request, { decision: "approve" })),
+        always: () => {
+          policy.always.add(scope.key)
+          this.close(panel, this.approve(request, { decision: "approve" }))
+        },
+        no: () =>
+          this.face.edit("", "Why not?", (reason) => {
+            const because = reason === undefined || reason.trim() === "" ? "you said no" : reason.trim()
+            this.close(panel, this.approve(request, { decision: "reject", reason: because }))
+          }),
+        edit: () => this.do(this.edited(request, panel)),
+        stop: () => {
+          this.close(panel, this.approve(request, { decision: "reject", reason: "you said no" }))
+          this.stop()
+        }
+      }
+    })
+    this.open(panel, "approval")
+  })
+
+  private whyOf({ reason, toolCallId }: OfTag<"ApprovalRequested">): ReadonlyArray<string> {
+    const { rows } = this.transcript.view
+    const call = rows.findLast((row) => row.toolCallId === toolCallId)
+    const answer = rows.findLast((row) => row.kind === "answer" && row.messageId === call?.messageId)
+    return [
+      `Rule: ${Inert.line(reason ?? "no option allows it")}`,
+      ...(answer === undefined ? [] : [`Before the call: ${Inert.line(answer.text)}`])
+    ]
+  }
+
+  /** Lets the person change the call, and approves what it became. */
+  private readonly edited = Effect.fnUntraced(function* (
+    this: Session,
+    request: OfTag<"ApprovalRequested">,
+    panel: Panels.Panel
+  ) {
+    const { params, toolName } = request
+    const command = Prompt.commandOf(params)
+    if (toolName === "shell" && command !== undefined) {
+      this.face.edit(command, "Edit the command, and Enter approves it", (text) => {
+        if (text !== undefined)
+          this.close(panel, this.approve(request, { decision: "approve", params: Prompt.withCommand(params, text) }))
+      })
+      return
+    }
+    const text = yield* this.face.editor(`${JSON.stringify(params, undefined, 2)}\n`, `${toolName}.json`)
+    if (text === undefined) return
+    const changed = yield* Prompt.jsonOf(text)
+    yield* this.approve(request, { decision: "approve", params: changed })
+    this.closePanel(panel)
+  })
+
+  private approve(
+    { approvalId, argumentsHash }: OfTag<"ApprovalRequested">,
+    answer: Pick<Payload.AnswerApproval, "decision" | "params" | "reason">
+  ) {
+    return this.answer((runId) =>
+      this.place.runs.approve(runId, approvalId, { ...answer, argumentsHash })
+    )
+  }
+
+  private question(request: OfTag<"QuestionAsked">): void {
+    const { runs } = this.place
+    const panel: Panels.Panel = Panels.question({
+      request,
+      complain: (text) => this.fail(text),
+      answer: (answer) => this.close(panel, this.answer((runId) => runs.answer(runId, request.questionId, { answer }))),
+      decline: () =>
+        this.close(
+          panel,
+          this.answer((runId) =>
+            runs.answer(runId, request.questionId, { declined: true, reason: "the user declined" })
+          )
+        )
+    })
+    this.open(panel, "question")
+  }
+
+  /** Gives an answer to the run, and follows the one that continues it. */
+  private answer(give: (runId: string) => Effect.Effect<{ readonly runId: string }, Playing.Problem>) {
+    return Effect.gen({ self: this }, function* () {
+      const runId = this.run?.runId ?? this.suspended
+      if (runId === undefined) return
+      const next = (yield* give(runId)).runId
+      if (next !== this.run?.runId) yield* this.follow(next, Date.now())
+    }).pipe(
+      Effect.catchIf(isAnswered, () => Effect.sync(() => this.note("Answered elsewhere.")))
+    )
+  }
+
+  /** The run that is suspended, whose requests the person answers. */
+  suspended: string | undefined
+
+  /** Shows the requests of a run that is suspended. */
+  reopen({ pending, runId }: Payload.Run): void {
+    this.suspended = runId
+    const base = { runId, seq: 0, timestamp: Date.now() }
+    for (const request of pending.approvals) this.one({ _tag: "ApprovalRequested", ...base, ...request })
+    for (const request of pending.questions) this.one({ _tag: "QuestionAsked", ...base, ...request })
+  }
+
+  private open(panel: Panels.Panel, what: "approval" | "question"): void {
+    const others = this.requests.filter(({ requestId }) => requestId !== panel.requestId)
+    this.requests = [...others, panel]
+    this.face.notify(what)
+    this.face.changed()
+  }
+
+  private close(panel: Panels.Panel, effect: Effect.Effect<unknown, Playing.Problem | Error, Services>): void {
+    this.closePanel(panel)
+    this.do(effect)
+  }
+
+  private closePanel(panel: Panels.Panel): void {
+    this.requests = this.requests.filter((one) => one !== panel)
+    this.face.changed()
+  }
+
+  /** An answer that another client gave closes the panel. */
+  private answered(requestId: string): void {
+    if (this.requests.some((panel) => panel.requestId === requestId)) this.note("Answered elsewhere.")
+    this.requests = this.requests.filter((panel) => panel.requestId !== requestId)
+  }
+
+  private closed(toolCallId: string): void {
+    const open = new Set(
+      this.transcript.view.asked.map((one) => ("approvalId" in one ? one.approvalId : one.questionId))
+    )
+    if (toolCallId !== "") this.requests = this.requests.filter(({ requestId = "" }) => open.has(requestId))
+  }
+
+  /** Opens a list of the person's. */
+  show(panel: Panels.Panel): void {
+    this.list = panel
+    this.face.changed()
+  }
+
+  hide(): void {
+    this.list = undefined
+    this.face.changed()
+  }
+}
+
+/** Makes a session whose work ends with the scope. */
+export const make = Effect.fnUntraced(function* (options: Options) {
+  const run = yield* FiberSet.makeRuntime<Services>()
+  return new Session(options, (effect) => run(effect))
+})
+
+const isAnswered = (problem: Error): boolean =>
+  Predicate.hasProperty(problem, "_tag") &&
+  (problem._tag === "AnswerConflict" || problem._tag === "RequestNotFound")
+
+const isGoing = ({ status }: Payload.Run): boolean =>
+  status === "queued" || status === "running" || status === "paused"
+
+const scopeWords = (toolName: string, params: unknown, words: string): string => {
+  const path = toolName === "write" || toolName === "edit" ? Prompt.pathOf(params) : undefined
+  return path === undefined ? words : `for ${Inert.name(path)}`
+}
+
+/** A failure in words. */
+export const wordsOf = (error: Error & { readonly title?: string; readonly detail?: string }): string => {
+  const words = [error.title ?? "", error.detail ?? ""].filter((text) => text !== "").join(": ")
+  return words === "" ? error.message : words
+}
