@@ -34,7 +34,7 @@ export class FullScreen implements Face {
   private readonly input: Input
   private readonly attach: { session: Session | undefined } = { session: undefined }
   private finished: Array<string> = []
-  private isDirty = true
+  private isDirty = false
   /** A line below the input until the next key. */
   private hint: ReadonlyArray<string> = []
   /** What the person edits in the input in place of a prompt. */

@@ -39,6 +39,8 @@ export class Transcript {
   /** The diffs of calls, and the calls that a person has changed. */
   private readonly diffs = new Map<string, string>()
   private readonly edited = new Set<string>()
+  /** The times at which calls began to work: before, they wait for a person. */
+  private readonly invoked = new Map<string, number>()
   private readonly theme: Theme
 
   constructor(theme: Theme) {
@@ -50,7 +52,10 @@ export class Transcript {
     const lines: Array<string> = []
     for (const event of events) {
       this.view = RunView.fold(this.view, event)
-      if (event._tag === "ToolInvoked" && event.modified && event.approved) this.edited.add(event.toolCallId)
+      if (event._tag === "ToolInvoked") {
+        this.invoked.set(event.toolCallId, event.timestamp)
+        if (event.modified && event.approved) this.edited.add(event.toolCallId)
+      }
       if (event._tag === "ToolExecutionEnd") {
         const diff = Option.getOrUndefined(decodeDiff(event.result.details))
         if (diff !== undefined) this.diffs.set(event.toolCallId, diff.diff)
@@ -131,6 +136,8 @@ export class Transcript {
         return [dim(compactionOf(row))]
       case "handoff":
       case "note":
+        // The session has its own words for a stop.
+        if (row.kind === "note" && /^(?:Cancelled|Stored|\d+ older messages)\b/.test(row.text)) return []
         return [dim(`${indent}${Inert.line(row.kind === "handoff" ? `${row.title} continues` : row.text)}`)]
       case "hook":
         return [theme.style("red", `${indent}${theme.signs.failed} hook ${Inert.line(`${row.title}: ${row.text}`)}`)]
@@ -145,10 +152,13 @@ export class Transcript {
     const isGood = row.state === "done"
     const { name, params, title } = callOf(row)
     this.whole = { title, parts: [Inert.text(prettyOf(params, row.text)), row.result] }
+    const { toolCallId = "" } = row
+    const from = this.invoked.get(toolCallId) ?? row.to ?? row.from
+    this.invoked.delete(toolCallId)
     const parts = [
-      ...(row.toolCallId !== undefined && this.edited.delete(row.toolCallId) ? ["edited by you"] : []),
+      ...(this.edited.delete(toolCallId) ? ["edited by you"] : []),
       resultOf(row, name),
-      timeOf(row)
+      timeOf({ from, to: row.to ?? from })
     ].filter((part) => part !== "")
     const sign = isGood ? style("green", signs.ended) : style("red", signs.failed)
     const room = Math.max(20, width - visibleWidth(`${indent}${signs.failed} ${parts.join(" · ")}   `))
@@ -159,7 +169,8 @@ export class Transcript {
   /** The end of a command's output, or the changes of a file. */
   private below(row: RunView.Block, name: string, params: unknown): ReadonlyArray<string> {
     const { toolCallId = "" } = row
-    if (name === "shell") return tailOf(outputOf(row.result), this.theme)
+    if (name === "shell" && (row.state === "done" || row.state === "failed"))
+      return tailOf(outputOf(row.result), this.theme)
     const diff = this.diffs.get(toolCallId)
     this.diffs.delete(toolCallId)
     if (row.state !== "done" || (name !== "edit" && name !== "write")) return []
@@ -257,12 +268,12 @@ const compactionOf = ({ state, text }: RunView.Block): string => {
     : `Compacted: ${before} → ${after} tokens.`
 }
 
-const timeOf = ({ from, to = from }: RunView.Row): string => `${((to - from) / 1000).toFixed(1)} s`
+const timeOf = ({ from, to }: { readonly from: number; readonly to: number }): string => `${((to - from) / 1000).toFixed(1)} s`
 
 const secondsOf = ({ from, to = from }: RunView.Row): string => `${Math.round((to - from) / 1000)} s`
 
 /** The output of a command, without the line on its end. */
-const outputOf = (result: string): string => result.trimEnd().replace(/\n?Exit code \d+$/, "").trimEnd()
+const outputOf = (result: string): string => result.trimEnd().replace(/\n?\[Exit code \d+\]$/, "").trimEnd()
 
 const tailOf = (output: string, theme: Theme): ReadonlyArray<string> => {
   if (output === "") return []
