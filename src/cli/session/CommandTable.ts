@@ -27,7 +27,11 @@ export const table = [
   { name: "/fork", args: "", what: "continues in a copy of the session", isAlone: true },
   { name: "/name", args: "TEXT", what: "names the session" },
   { name: "/retry", args: "", what: "sends the last prompt again that failed or was stopped", isAlone: true },
-  { name: "/queue", args: "[TEXT | rm N]", what: "a prompt for the end of the run; without TEXT those that wait" },
+  {
+    name: "/queue",
+    args: "[TEXT | rm N]",
+    what: "a prompt for the end of the run; without TEXT those that wait"
+  },
   { name: "/steer", args: "TEXT", what: "a message to the run" },
   { name: "/tasks", args: "[clear]", what: "the task list of the model" },
   { name: "/plan", args: "[TEXT]", what: "plan mode on, or off; TEXT is the prompt" },

@@ -15,20 +15,14 @@ import * as Context from "./Context.ts"
 import * as Keys from "./Keys.ts"
 import * as Panels from "./Panel.ts"
 import * as PersonCommand from "./PersonCommand.ts"
-import type { Face, Session } from "./Session.ts"
+import type { Face } from "./Face.ts"
+import type { Session } from "./Session.ts"
 import * as Switching from "./Switching.ts"
-
-/** The screen, or line mode. */
-export interface Room extends Face {
-  readonly leave: (how: "quit" | "unfinished") => void
-  /** Puts a text in place of the input. */
-  readonly fill: (text: string) => void
-}
 
 /** Does what a text of the input says. */
 export const enter = Effect.fnUntraced(function* (
   session: Session,
-  room: Room,
+  room: Face,
   text: string,
   how: "steer" | "queue"
 ) {
@@ -48,15 +42,17 @@ export const enter = Effect.fnUntraced(function* (
   else session.queue(text)
 })
 
-const command = Effect.fnUntraced(function* (session: Session, room: Room, name: string, args: string) {
+const command = Effect.fnUntraced(function* (session: Session, room: Face, name: string, args: string) {
   const row = CommandTable.find(name)
   if (row === undefined) {
-    const nearest = NearestName.of(name, CommandTable.names) ?? CommandTable.names.find((one) => one.startsWith(name))
+    const nearest =
+      NearestName.of(name, CommandTable.names) ?? CommandTable.names.find((one) => one.startsWith(name))
     return session.say(
       `Unknown command ${Inert.line(name)}.${nearest === undefined ? " /help lists them." : ` Did you mean ${nearest}?`}`
     )
   }
-  if ("isAlone" in row && row.isAlone === true && session.isWorking) return session.say("Not while it works. Esc stops it.")
+  if ("isAlone" in row && row.isAlone === true && session.isWorking)
+    return session.say("Not while it works. Esc stops it.")
   yield* actions[row.name](session, args, room)
 })
 
@@ -69,7 +65,10 @@ const ofShell = (session: Session, command: string, isSent: boolean) =>
       const lines = output.trimEnd() === "" ? [] : Inert.text(output.trimEnd()).split("\n")
       session.face.print(lines)
       if (code !== 0) session.note(`exit code ${code ?? "unknown"}`)
-      if (isSent) session.remember(`$ ${command}\n${output.trimEnd()}${code === 0 ? "" : `\nExit code ${code ?? "unknown"}`}`)
+      if (isSent)
+        session.remember(
+          `$ ${command}\n${output.trimEnd()}${code === 0 ? "" : `\nExit code ${code ?? "unknown"}`}`
+        )
     })
     if (session.run === undefined) session.busy(`Running ${Inert.line(command, 40)}`, done)
     else session.do(done)
@@ -80,10 +79,13 @@ const ofShell = (session: Session, command: string, isSent: boolean) =>
 type Action = (
   session: Session,
   args: string,
-  room: Room
+  room: Face
 ) => Effect.Effect<unknown, Error, Effect.Services<ReturnType<Session["send"]>>>
 
-const say = (...lines: ReadonlyArray<string>) => (session: Session) => Effect.sync(() => session.say(...lines))
+const say =
+  (...lines: ReadonlyArray<string>) =>
+  (session: Session) =>
+    Effect.sync(() => session.say(...lines))
 
 const help: Action = (session, args) =>
   Effect.sync(() => {
@@ -98,7 +100,9 @@ const help: Action = (session, args) =>
       .filter(([name]) => wanted === undefined || name.split(" ")[0] === wanted)
       .map(([name, what]) => `${name.padEnd(width)}  ${what}`)
     const keys = Keys.table.map(({ idle, key, working }) =>
-      working === "the same" || working === idle ? `${key}: ${idle}` : `${key}: ${idle}; while it works: ${working}`
+      working === "the same" || working === idle
+        ? `${key}: ${idle}`
+        : `${key}: ${idle}; while it works: ${working}`
     )
     session.say(...(wanted === undefined ? ["Commands", ...lines, "", "Keys", ...keys] : lines))
   })
@@ -153,13 +157,14 @@ const setModel = Effect.fnUntraced(function* (session: Session, text: string) {
 const effort: Action = (session, args) =>
   Effect.sync(() => {
     const levels: ReadonlyArray<string> = ThinkingLevel.literals
-    if (!levels.includes(args)) return session.say(`No effort ${JSON.stringify(args)}. Levels: ${levels.join(", ")}.`)
+    if (!levels.includes(args))
+      return session.say(`No effort ${JSON.stringify(args)}. Levels: ${levels.join(", ")}.`)
     session.effort = args
     session.say(`Effort: ${args}`)
   })
 
 const compact: Action = (session, args) =>
-  Effect.gen(function* () {
+  Effect.sync(() => {
     const { agent } = session.place
     if (agent === undefined) return session.say("The server compacts its sessions by itself.")
     if (!session.isMade) return session.say("Nothing to compact.")
@@ -167,8 +172,9 @@ const compact: Action = (session, args) =>
       "Compacting",
       Effect.gen(function* () {
         const made = yield* agent(session.id)
-        const { compaction, status } = yield* Effect.onInterrupt(made.compact(args === "" ? undefined : args), () =>
-          Effect.ignore(made.cancel("the user stopped it"))
+        const { compaction, status } = yield* Effect.onInterrupt(
+          made.compact(args === "" ? undefined : args),
+          () => Effect.ignore(made.cancel("the user stopped it"))
         )
         if (status === "nothing" || compaction === undefined) return session.say("Nothing to compact.")
         session.context = compaction.tokensAfter ?? 0
@@ -267,11 +273,15 @@ const copy: Action = Effect.fnUntraced(function* (session, args) {
   const [, isCode, number = "1"] = /^(code)?\s*(\d+)?$/.exec(args) ?? []
   const messages = session.isMade ? yield* Contents.messages(session.place.runs, session.id) : []
   const answers = Contents.answers(messages)
-  const all = isCode === undefined ? answers : answers.flatMap((answer) => Contents.codeIn(answer).toReversed())
+  const all =
+    isCode === undefined ? answers : answers.flatMap((answer) => Contents.codeIn(answer).toReversed())
   const text = all[Number(number) - 1]
-  if (text === undefined) return session.say(isCode === undefined ? "There is no answer to copy." : "There is no code to copy.")
+  if (text === undefined)
+    return session.say(isCode === undefined ? "There is no answer to copy." : "There is no code to copy.")
   const isCopied = yield* Clipboard.write(text)
-  session.say(isCopied ? `Copied ${text.length} characters.` : "That is more than 100 kB: the terminal cannot take it.")
+  session.say(
+    isCopied ? `Copied ${text.length} characters.` : "That is more than 100 kB: the terminal cannot take it."
+  )
 })
 
 const permissions: Action = (session, args) =>

@@ -46,7 +46,9 @@ const paths = Effect.fnUntraced(function* (session: Session, mention: string) {
   const candidates = [...found]
     .toSorted()
     .slice(0, most)
-    .map((file) => (file.includes(" ") || isQuoted ? `@"${file}${file.endsWith("/") ? "" : '"'}` : `@${file}`))
+    .map((file) =>
+      file.includes(" ") || isQuoted ? `@"${file}${file.endsWith("/") ? "" : '"'}` : `@${file}`
+    )
   const prefix = candidates.every((candidate) => candidate.startsWith(mention)) ? mention : ""
   return prefix === "" && candidates.length > 0 ? spaced(mention, candidates) : { prefix, candidates }
 })
@@ -61,8 +63,12 @@ const spaced = (mention: string, candidates: ReadonlyArray<string>): Completed =
 const inGit = (cwd: string): Effect.Effect<ReadonlyArray<string> | undefined> =>
   Effect.callback((resume) => {
     const words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    const child = execFile("git", words, { cwd, maxBuffer: 64 * 1024 * 1024, timeout: 5_000 }, (error, stdout) =>
-      resume(Effect.succeed(error === null ? stdout.split("\0").filter((file) => file !== "") : undefined))
+    const child = execFile(
+      "git",
+      words,
+      { cwd, maxBuffer: 64 * 1024 * 1024, timeout: 5_000 },
+      (error, stdout) =>
+        resume(Effect.succeed(error === null ? stdout.split("\0").filter((file) => file !== "") : undefined))
     )
     return Effect.sync(() => void child.kill())
   })

@@ -15,7 +15,9 @@ export const messages = ({ sessions }: Service, sessionId: string) =>
     Option.getOrElse(decode(view["messages"]), (): ReadonlyArray<Message.Message> => [])
   )
 
-const decodeModel = Schema.decodeUnknownOption(Schema.Struct({ options: Schema.Struct({ model: Schema.NonEmptyString }) }))
+const decodeModel = Schema.decodeUnknownOption(
+  Schema.Struct({ options: Schema.Struct({ model: Schema.NonEmptyString }) })
+)
 
 /** The model that a session names. */
 export const modelOf = ({ view }: Payload.SessionContents): string | undefined =>
@@ -29,7 +31,9 @@ interface Prompt {
 
 /** The prompts, the newest first. */
 export const prompts = (all: ReadonlyArray<Message.Message>): ReadonlyArray<Prompt> =>
-  all.flatMap((message) => (message.role === "user" ? [{ id: message.id, text: textOf(message) }] : [])).toReversed()
+  all
+    .flatMap((message) => (message.role === "user" ? [{ id: message.id, text: textOf(message) }] : []))
+    .toReversed()
 
 /** The answers, the newest first. */
 export const answers = (all: ReadonlyArray<Message.Message>): ReadonlyArray<string> =>
@@ -67,7 +71,10 @@ export const markdown = (title: string, all: ReadonlyArray<Message.Message>): st
 
 /** A text in a fence that is longer than each one in it. */
 const fenced = (text: string): string => {
-  const longest = Array.from(text.matchAll(/`{3,}/g), ([fence]) => fence.length).reduce((a, b) => Math.max(a, b), 2)
+  const longest = Array.from(text.matchAll(/`{3,}/g), ([fence]) => fence.length).reduce(
+    (a, b) => Math.max(a, b),
+    2
+  )
   const fence = "`".repeat(longest + 1)
   return `${fence}\n${text.trimEnd()}\n${fence}`
 }
@@ -77,6 +84,7 @@ export const html = (title: string, all: ReadonlyArray<Message.Message>): string
   const safe = (text: string) =>
     text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
   const body = `<pre>${safe(markdown(title, all))}</pre>`
-  const style = "pre{white-space:pre-wrap;max-width:80ch;margin:2em auto;font:14px/1.5 ui-monospace,monospace}"
+  const style =
+    "pre{white-space:pre-wrap;max-width:80ch;margin:2em auto;font:14px/1.5 ui-monospace,monospace}"
   return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>${safe(title)}</title><style>${style}</style></head><body>${body}</body></html>\n`
 }

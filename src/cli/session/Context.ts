@@ -24,7 +24,10 @@ export const lines = Effect.fnUntraced(function* (session: Session) {
   const parts = [
     ["System prompt", system],
     ["Tools", tools],
-    [`Memory files${files.length === 0 ? "" : ` (${files.map(({ path }) => nameOf(path, settings.cwd)).join(", ")})`}`, memory],
+    [
+      `Memory files${files.length === 0 ? "" : ` (${files.map(({ path }) => nameOf(path, settings.cwd)).join(", ")})`}`,
+      memory
+    ],
     ["Messages", count - results],
     ["Tool results", results]
   ] as const
@@ -42,4 +45,5 @@ export const lines = Effect.fnUntraced(function* (session: Session) {
   ]
 })
 
-const nameOf = (path: string, cwd: string): string => (path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path)
+const nameOf = (path: string, cwd: string): string =>
+  path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path

@@ -8,7 +8,8 @@ import { Failed } from "../ExitCode.ts"
 /** Opens a text, and succeeds with what the person made of it; `undefined` if the editor failed. */
 export const open = Effect.fnUntraced(function* (text: string, name: string) {
   const command = process.env["VISUAL"] ?? process.env["EDITOR"] ?? ""
-  if (command.trim() === "") return yield* new Failed({ detail: "Neither VISUAL nor EDITOR names an editor." })
+  if (command.trim() === "")
+    return yield* new Failed({ detail: "Neither VISUAL nor EDITOR names an editor." })
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* files.makeTempDirectoryScoped({ prefix: "effect-agent-" })

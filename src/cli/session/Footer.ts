@@ -18,9 +18,13 @@ export const status = (session: Session, now: number, width: number): ReadonlyAr
   const { retry } = run
   if (retry !== undefined) {
     const left = Math.max(0, Math.ceil((retry.from + retry.delay - now) / 1000))
-    return [shortened(`Trying again in ${left} s (${retry.count}) · ${Inert.line(retry.words)}`, width - 13) + " · Esc stops"]
+    return [
+      shortened(`Trying again in ${left} s (${retry.count}) · ${Inert.line(retry.words)}`, width - 13) +
+        " · Esc stops"
+    ]
   }
-  const keys = settings.enter === "queue" ? "Enter queues · Alt-Enter steers" : "Enter steers · Alt-Enter queues"
+  const keys =
+    settings.enter === "queue" ? "Enter queues · Alt-Enter steers" : "Enter steers · Alt-Enter queues"
   return [shortened(`Working ${secondsOf(now - run.from)} · Esc stops · ${keys}`, width)]
 }
 

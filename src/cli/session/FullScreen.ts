@@ -11,7 +11,8 @@ import { Input } from "./Input.ts"
 import * as Markdown from "./Markdown.ts"
 import { Painter } from "./Painter.ts"
 import * as Panels from "./Panel.ts"
-import type { Face, Session } from "./Session.ts"
+import type { Face, Leaving } from "./Face.ts"
+import type { Session } from "./Session.ts"
 import * as Terminal from "./Terminal.ts"
 import { shortened } from "./Transcript.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -22,9 +23,6 @@ const frame = 33
 const quiet = 500
 
 type Item = Terminal.Input | { readonly _tag: "Changed" }
-
-/** How the person has left. */
-export type Leaving = "quit" | "unfinished"
 
 export class FullScreen implements Face {
   readonly left = Deferred.makeUnsafe<Leaving>()
@@ -38,7 +36,9 @@ export class FullScreen implements Face {
   /** A line below the input until the next key. */
   private hint: ReadonlyArray<string> = []
   /** What the person edits in the input in place of a prompt. */
-  private editing: { readonly title: string; readonly before: string; readonly done: (text: string | undefined) => void } | undefined
+  private editing:
+    | { readonly title: string; readonly before: string; readonly done: (text: string | undefined) => void }
+    | undefined
   private lastKey = 0
   private panelSince = 0
   private shownPanel: Panels.Panel | undefined
@@ -102,7 +102,10 @@ export class FullScreen implements Face {
   readonly editor = (text: string, name: string) =>
     this.terminal.suspended(
       Effect.ensuring(
-        Effect.andThen(Effect.sync(() => this.painter.clear()), ExternalEditor.open(text, name)),
+        Effect.andThen(
+          Effect.sync(() => this.painter.clear()),
+          ExternalEditor.open(text, name)
+        ),
         Effect.sync(() => {
           this.painter.forget()
           this.changed()
@@ -190,7 +193,12 @@ export class FullScreen implements Face {
   private paste(text: string): void {
     this.hint = []
     const { panel } = this.session ?? {}
-    if (panel !== undefined && this.editing === undefined && panel.text === undefined && panel.requestId === undefined)
+    if (
+      panel !== undefined &&
+      this.editing === undefined &&
+      panel.text === undefined &&
+      panel.requestId === undefined
+    )
       panel.key({ id: "", data: text })
     else this.input.paste(text)
   }

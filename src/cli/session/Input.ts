@@ -30,7 +30,10 @@ const tab = "\ue009"
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 export class Input {
-  private readonly editor = new Editor(new Screen(new ProcessTerminal()), { borderColor: plain, selectList: list })
+  private readonly editor = new Editor(new Screen(new ProcessTerminal()), {
+    borderColor: plain,
+    selectList: list
+  })
 
   constructor(history: ReadonlyArray<string>) {
     this.editor.focused = true

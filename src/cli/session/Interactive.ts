@@ -125,7 +125,8 @@ const greet = Effect.fnUntraced(function* (session: Session.Session, said: Reado
   const path = yield* Path.Path
   const folder = path.resolve(settings.cwd)
   const home = homedir()
-  const short = folder === home || folder.startsWith(`${home}${path.sep}`) ? `~${folder.slice(home.length)}` : folder
+  const short =
+    folder === home || folder.startsWith(`${home}${path.sep}`) ? `~${folder.slice(home.length)}` : folder
   session.say(
     `effect-agent ${version} · ${Inert.line(session.model)} · ${Inert.line(short)}`,
     "/help for commands · Esc stops · Ctrl-D leaves"

@@ -9,14 +9,18 @@ import * as Inert from "../terminal/Inert.ts"
 import * as Output from "../terminal/Output.ts"
 import * as Commands from "./Commands.ts"
 import * as ExternalEditor from "./ExternalEditor.ts"
-import type { Leaving } from "./FullScreen.ts"
 import type * as Panels from "./Panel.ts"
+import type { Face, Leaving } from "./Face.ts"
 import type { Session } from "./Session.ts"
 import type { Theme } from "./Theme.ts"
 
-type Item = { readonly _tag: "Line"; readonly line: string } | { readonly _tag: "End" } | { readonly _tag: "Interrupt" } | { readonly _tag: "Changed" }
+type Item =
+  | { readonly _tag: "Line"; readonly line: string }
+  | { readonly _tag: "End" }
+  | { readonly _tag: "Interrupt" }
+  | { readonly _tag: "Changed" }
 
-export class LineMode implements Commands.Room {
+export class LineMode implements Face {
   readonly left = Deferred.makeUnsafe<Leaving>()
   private readonly items: Queue.Queue<Item>
   private session: Session | undefined
@@ -90,7 +94,8 @@ export class LineMode implements Commands.Room {
         if (panel !== undefined) this.write(panel.plain())
       }
       // The next line of a pipe waits until what is before it has its answer.
-      if (!process.stdin.isTTY && !session.isWorking && this.pending === 0 && panel === undefined) yield* this.next
+      if (!process.stdin.isTTY && !session.isWorking && this.pending === 0 && panel === undefined)
+        yield* this.next
     })
     return Effect.raceFirst(Effect.forever(step), Deferred.await(this.left))
   }
@@ -188,8 +193,15 @@ const linesOf = (event: AgentEvent): ReadonlyArray<string> => {
   }
 }
 
-const resultOf = ({ durationMs, isError, result }: Extract<AgentEvent, { readonly _tag: "ToolExecutionEnd" }>): string => {
-  const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n").trim()
+const resultOf = ({
+  durationMs,
+  isError,
+  result
+}: Extract<AgentEvent, { readonly _tag: "ToolExecutionEnd" }>): string => {
+  const text = result.content
+    .flatMap((block) => (block.type === "text" ? [block.text] : []))
+    .join("\n")
+    .trim()
   const code = /Exit code (\d+)/.exec(text.slice(-200))?.[1]
   const lines = text === "" ? 0 : text.split("\n").length
   const words =

@@ -67,11 +67,7 @@ export class Painter {
     this.cursor = { line: 0, column: 0 }
   }
 
-  private whole(
-    finished: ReadonlyArray<string>,
-    lines: ReadonlyArray<string>,
-    columns: number
-  ): string {
+  private whole(finished: ReadonlyArray<string>, lines: ReadonlyArray<string>, columns: number): string {
     const text = [...finished, ...lines].map((line) => ended(line, columns)).join("\r\n")
     const isShorter = finished.length + lines.length < this.drawn.length
     const body = `${moved(this.cursor.line, 0)}\r${text}${isShorter ? `\r\n${below}\u001b[1A` : ""}`

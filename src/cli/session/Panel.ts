@@ -66,7 +66,8 @@ export const approval = ({ choose, place, preview, request, scope, show, why }: 
     const [index, of] = place()
     return `Allow ${Inert.name(request.toolName)}?${of > 1 ? ` (${index} of ${of})` : ""}`
   }
-  const heading = preview.title === request.toolName ? [] : [preview.title.replace(`${request.toolName} `, "")]
+  const heading =
+    preview.title === request.toolName ? [] : [preview.title.replace(`${request.toolName} `, "")]
   const plainPaint = { dim: same, red: same, green: same, bold: same }
   const choices = () => {
     const all = Preview.isCut(preview) ? " · v all" : ""
@@ -105,16 +106,24 @@ export const approval = ({ choose, place, preview, request, scope, show, why }: 
       const body = isWhole ? Preview.whole(preview, paint(theme)) : Preview.brief(preview, paint(theme))
       const room = Math.max(1, rows - 8 - (isWhy ? why.length : 0))
       const lines = [...heading, ...body].flatMap((line) => Markdown.wrapped(line, width - 2))
-      const cut = lines.length > room ? [...lines.slice(0, room), `… ${lines.length - room} more lines, v shows all`] : lines
+      const cut =
+        lines.length > room
+          ? [...lines.slice(0, room), `… ${lines.length - room} more lines, v shows all`]
+          : lines
       return [
         theme.style("bold", title()),
         ...cut.map((line) => `  ${line}`),
-        ...(isWhy ? why.flatMap((line) => Markdown.wrapped(theme.style("dim", line), width - 2)).map((line) => `  ${line}`) : []),
+        ...(isWhy
+          ? why
+              .flatMap((line) => Markdown.wrapped(theme.style("dim", line), width - 2))
+              .map((line) => `  ${line}`)
+          : []),
         ...Markdown.wrapped(choices(), width - 2).map((line) => `  ${line}`)
       ]
     },
     key: ({ id }) => {
-      if (id === "v" && Preview.isCut(preview) && !isWhole) show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
+      if (id === "v" && Preview.isCut(preview) && !isWhole)
+        show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
       return on(id)
     },
     text: undefined,
@@ -152,7 +161,9 @@ const memberOf = (schema: Schema.Json, name: string): Schema.Json | undefined =>
 
 /** The only property of an object. */
 const onlyOf = (schema: Schema.Json): readonly [name: string, schema: Schema.Json] | undefined => {
-  const [first, ...others] = Object.entries(Option.getOrElse(decodeProperties(memberOf(schema, "properties")), () => ({})))
+  const [first, ...others] = Object.entries(
+    Option.getOrElse(decodeProperties(memberOf(schema, "properties")), () => ({}))
+  )
   return others.length === 0 ? first : undefined
 }
 
@@ -196,7 +207,12 @@ export const question = ({ answer, complain, decline, request }: QuestionOptions
   }
   const confirm = (): void => {
     if (!many || chosen.size === 0) return choose(at)
-    answer(formed(request.schema, values.filter((_, index) => chosen.has(index))))
+    answer(
+      formed(
+        request.schema,
+        values.filter((_, index) => chosen.has(index))
+      )
+    )
   }
   return {
     requestId: request.questionId,
@@ -265,8 +281,7 @@ interface ListOptions<A> {
 export const list = <A>({ cancel, items, pick, title }: ListOptions<A>): Panel => {
   let filter = ""
   let at = 0
-  const matching = () =>
-    items.filter(({ label }) => label.toLowerCase().includes(filter.toLowerCase()))
+  const matching = () => items.filter(({ label }) => label.toLowerCase().includes(filter.toLowerCase()))
   return {
     requestId: undefined,
     lines: (theme, width, rows) => {
@@ -338,7 +353,9 @@ export const keys = ({ back = "back", cancel, keys: all, requestId, title }: Key
   return {
     requestId,
     lines: (theme, width) => [
-      ...title.flatMap((line) => Markdown.wrapped(line, width)).map((line, index) => (index === 0 ? theme.style("bold", line) : line)),
+      ...title
+        .flatMap((line) => Markdown.wrapped(line, width))
+        .map((line, index) => (index === 0 ? theme.style("bold", line) : line)),
       ...Markdown.wrapped(words, width - 2).map((line) => `  ${line}`)
     ],
     key: ({ id }) => on(id),

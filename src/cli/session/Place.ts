@@ -56,7 +56,9 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
   const project = yield* AgentSetup.loadProject(settings, env)
   const root = (yield* Path.Path).resolve(settings.cwd)
   const policy = Requests.policyOf(settings, root)
-  const { artifacts, cwd, listed, logs, store } = yield* settings.noSession ? unkept(settings) : Sessions.at(settings)
+  const { artifacts, cwd, listed, logs, store } = yield* settings.noSession
+    ? unkept(settings)
+    : Sessions.at(settings)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const named = (model: string) => {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
@@ -75,7 +77,12 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     })
   ).pipe(Layer.provide([ModelTable.prices, Network.telemetry(env)]))
   const services = yield* Layer.build(
-    Layer.mergeAll(agents, logs, Layer.succeed(SessionStore, store), Layer.succeed(ArtifactStore.ArtifactStore, artifacts))
+    Layer.mergeAll(
+      agents,
+      logs,
+      Layer.succeed(SessionStore, store),
+      Layer.succeed(ArtifactStore.ArtifactStore, artifacts)
+    )
   )
   const { host, runs } = yield* LiveRuns.make({ ...listed, cwd, idle, adopts: true }).pipe(
     Effect.provideContext(Context.pick(Agents.Agents, RunLogStore.RunLogStore, SessionStore)(services))

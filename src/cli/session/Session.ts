@@ -5,12 +5,8 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type * as FileSystem from "effect/FileSystem"
 import * as FiberSet from "effect/FiberSet"
-import type * as Path from "effect/Path"
-import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
-import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Message from "../../Message.ts"
@@ -19,37 +15,14 @@ import type * as Playing from "../agent/Playing.ts"
 import { retriesOf } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Inert from "../terminal/Inert.ts"
-import * as Preview from "../terminal/Preview.ts"
-import * as Requests from "../terminal/Requests.ts"
-import type { Screen } from "../terminal/Screen.ts"
-import * as Panels from "./Panel.ts"
+import { Asking } from "./Asking.ts"
+import type { Face, Services } from "./Face.ts"
+import type * as Panels from "./Panel.ts"
 import type { Place } from "./Place.ts"
 import type { PromptHistory } from "./PromptHistory.ts"
 import type { Theme } from "./Theme.ts"
 import { Transcript } from "./Transcript.ts"
 import * as Prompt from "./Prompt.ts"
-
-export type Services = FileSystem.FileSystem | Path.Path | Screen | ChildProcessSpawner.ChildProcessSpawner
-
-/** Where a session is shown. */
-export interface Face {
-  /** Writes lines that are finished and safe. */
-  readonly print: (lines: ReadonlyArray<string>) => void
-  /** Shows events, before their lines. */
-  readonly events: (events: ReadonlyArray<AgentEvent>) => void
-  /** The columns of a line. */
-  readonly width: () => number
-  /** Something of the session has changed. */
-  readonly changed: () => void
-  /** Puts a text before what is in the input. */
-  readonly giveBack: (text: string) => void
-  /** Puts a text in place of the input, and requests that it is edited there; the next Enter gives it to the function. */
-  readonly edit: (text: string, title: string, done: (text: string | undefined) => void) => void
-  /** Opens a text in the person's editor, and succeeds with what it became. */
-  readonly editor: (text: string, name: string) => Effect.Effect<string | undefined, Error, Services>
-  /** Tells the person that the program wants them. */
-  readonly notify: (what: "approval" | "question" | "done") => void
-}
 
 /** What runs without a question. */
 export type Mode = "ask" | "edits" | "plan" | "yes"
@@ -68,7 +41,9 @@ interface Running {
   readonly from: number
   isStopping: boolean
   /** The words of the retry that the model call waits for. */
-  retry: { readonly from: number; readonly delay: number; readonly words: string; readonly count: string } | undefined
+  retry:
+    | { readonly from: number; readonly delay: number; readonly words: string; readonly count: string }
+    | undefined
 }
 
 /** What the session has spent in this program. */
@@ -115,13 +90,15 @@ export class Session {
   /** A command that works, such as a compaction, and how to stop it. */
   work: { readonly words: string; readonly from: number; readonly fiber: Fiber.Fiber<unknown> } | undefined
   waiting: ReadonlyArray<Waiting> = []
-  /** The requests that wait for the person, and lists that the person has opened, of which the last one is shown. */
-  requests: ReadonlyArray<Panels.Panel> = []
+  readonly asking = new Asking(this)
+  /** The list that the person has opened. */
   list: Panels.Panel | undefined
   /** The message that the next prompt replaces. */
   replaces: string | undefined
   /** The last prompt, and the id of its message. */
-  last: { readonly text: string; readonly messageId: string | undefined; readonly failed: boolean } | undefined
+  last:
+    | { readonly text: string; readonly messageId: string | undefined; readonly failed: boolean }
+    | undefined
   /** Whether the connection to the server is lost. */
   isLost = false
   /** The tokens of the last request and its answer. */
@@ -156,7 +133,7 @@ export class Session {
 
   /** The panel that takes keys. */
   get panel(): Panels.Panel | undefined {
-    return this.list ?? this.requests[0]
+    return this.list ?? this.asking.panels[0]
   }
 
   // ───────────────────────── Words
@@ -168,7 +145,11 @@ export class Session {
   }
 
   note(line: string): void {
-    this.face.print(Inert.text(line).split("\n").map((each) => this.theme.style("dim", each)))
+    this.face.print(
+      Inert.text(line)
+        .split("\n")
+        .map((each) => this.theme.style("dim", each))
+    )
     this.face.changed()
   }
 
@@ -184,7 +165,12 @@ export class Session {
   /** Runs an effect beside the keys, and says why it failed. */
   do(effect: Effect.Effect<unknown, Playing.Problem | Error, Services>): Fiber.Fiber<unknown> {
     const said = Effect.catch(effect, (error) => Effect.sync(() => this.fail(wordsOf(error))))
-    return this.fork(Effect.ensuring(said, Effect.sync(() => this.face.changed())))
+    return this.fork(
+      Effect.ensuring(
+        said,
+        Effect.sync(() => this.face.changed())
+      )
+    )
   }
 
   /** Runs an effect that Esc stops, and says meanwhile that it works. */
@@ -342,7 +328,11 @@ export class Session {
         break
       }
       if (end._tag === "Failure" || state._tag === "Failure") {
-        if (this.place.url === undefined) return yield* Effect.andThen(Effect.sync(() => (this.run = undefined)), end)
+        if (this.place.url === undefined)
+          return yield* Effect.andThen(
+            Effect.sync(() => (this.run = undefined)),
+            end
+          )
         if (!this.isLost) this.note("Connection lost")
         this.isLost = true
         this.face.changed()
@@ -362,14 +352,6 @@ export class Session {
   private one(event: AgentEvent): void {
     const { run } = this
     switch (event._tag) {
-      case "ApprovalRequested":
-        return void this.do(this.ask(event))
-      case "QuestionAsked":
-        return this.question(event)
-      case "ApprovalAnswered":
-        return this.answered(event.approvalId)
-      case "QuestionAnswered":
-        return this.answered(event.questionId)
       case "MessageEnd":
         if (event.message.role === "user" && event.path === undefined) this.delivered(event.message)
         return
@@ -387,16 +369,17 @@ export class Session {
         return
       case "ModelCallEnd":
         this.spent.modelCalls++
-        if (event.path === undefined && event.usage !== undefined) this.context = event.usage.input + event.usage.output
+        if (event.path === undefined && event.usage !== undefined)
+          this.context = event.usage.input + event.usage.output
         return
       case "ToolExecutionEnd":
         this.spent.toolCalls++
-        return this.closed(event.toolCallId)
+        return this.asking.take(event)
       case "RunEnd":
         if (event.path === undefined) this.ended(event)
         return
       default:
-        return
+        return this.asking.take(event)
     }
   }
 
@@ -412,7 +395,7 @@ export class Session {
     const { run } = this
     this.run = undefined
     this.spent.ms += durationMs ?? 0
-    this.requests = status === "suspended" ? this.requests : []
+    if (status !== "suspended") this.asking.clear()
     const isGood = status === "completed" || status === "terminated" || status === "stopped"
     if (this.last !== undefined) this.last = { ...this.last, failed: !isGood && status !== "suspended" }
     if (status === "cancelled" && run?.isStopping !== true) this.say("Stopped.")
@@ -428,7 +411,8 @@ export class Session {
       return this.say(`Limit reached: ${error.limit} ${max}. Enter a prompt, or /retry, to go on.`)
     }
     const host = Prompt.offlineHost(error)
-    if (host === undefined) return this.fail(Outcome.explain(error), "/retry sends it again · /model chooses another model")
+    if (host === undefined)
+      return this.fail(Outcome.explain(error), "/retry sends it again · /model chooses another model")
     this.fail(
       `Offline: ${host} cannot be reached. Your prompt is kept.`,
       "/retry sends it again · /model chooses another model"
@@ -477,159 +461,11 @@ export class Session {
       // It still ends, without the person.
       run.isStopping = true
       this.say("Stopped.")
-      this.requests = []
+      this.asking.clear()
       this.returnWaiting()
       this.run = undefined
     })
     this.do(stopped)
-  }
-
-  // ───────────────────────── Requests
-
-  private readonly ask = Effect.fnUntraced(function* (this: Session, request: OfTag<"ApprovalRequested">) {
-    const { policy, root } = this.place
-    const { params, toolName } = request
-    const scope = Requests.scopeOf(toolName, params)
-    if (policy.always.has(scope.key)) return yield* this.approve(request, { decision: "approve" })
-    const preview = yield* Preview.of(toolName, params, root)
-    const all = () => this.requests.filter(({ requestId }) => requestId !== undefined)
-    const panel: Panels.Panel = Panels.approval({
-      request,
-      preview,
-      place: () => [1, all().length],
-      scope: scopeWords(toolName, params, scope.words),
-      why: this.whyOf(request),
-      show: (lines) => this.say(...lines),
-      choose: {
-        yes: () => this.close(panel, this.approve(request, { decision: "approve" })),
-        always: () => {
-          policy.always.add(scope.key)
-          this.close(panel, this.approve(request, { decision: "approve" }))
-        },
-        no: () =>
-          this.face.edit("", "Why not?", (reason) => {
-            const because = reason === undefined || reason.trim() === "" ? "you said no" : reason.trim()
-            this.close(panel, this.approve(request, { decision: "reject", reason: because }))
-          }),
-        edit: () => this.do(this.edited(request, panel)),
-        stop: () => {
-          this.close(panel, this.approve(request, { decision: "reject", reason: "you said no" }))
-          this.stop()
-        }
-      }
-    })
-    this.open(panel, "approval")
-  })
-
-  private whyOf({ reason, toolCallId }: OfTag<"ApprovalRequested">): ReadonlyArray<string> {
-    const { rows } = this.transcript.view
-    const call = rows.findLast((row) => row.toolCallId === toolCallId)
-    const answer = rows.findLast((row) => row.kind === "answer" && row.messageId === call?.messageId)
-    return [
-      `Rule: ${Inert.line(reason ?? "no option allows it")}`,
-      ...(answer === undefined ? [] : [`Before the call: ${Inert.line(answer.text)}`])
-    ]
-  }
-
-  /** Lets the person change the call, and approves what it became. */
-  private readonly edited = Effect.fnUntraced(function* (
-    this: Session,
-    request: OfTag<"ApprovalRequested">,
-    panel: Panels.Panel
-  ) {
-    const { params, toolName } = request
-    const command = Prompt.commandOf(params)
-    if (toolName === "shell" && command !== undefined) {
-      this.face.edit(command, "Edit the command, and Enter approves it", (text) => {
-        if (text !== undefined)
-          this.close(panel, this.approve(request, { decision: "approve", params: Prompt.withCommand(params, text) }))
-      })
-      return
-    }
-    const text = yield* this.face.editor(`${JSON.stringify(params, undefined, 2)}\n`, `${toolName}.json`)
-    if (text === undefined) return
-    const changed = yield* Prompt.jsonOf(text)
-    yield* this.approve(request, { decision: "approve", params: changed })
-    this.closePanel(panel)
-  })
-
-  private approve(
-    { approvalId, argumentsHash }: OfTag<"ApprovalRequested">,
-    answer: Pick<Payload.AnswerApproval, "decision" | "params" | "reason">
-  ) {
-    return this.answer((runId) =>
-      this.place.runs.approve(runId, approvalId, { ...answer, argumentsHash })
-    )
-  }
-
-  private question(request: OfTag<"QuestionAsked">): void {
-    const { runs } = this.place
-    const panel: Panels.Panel = Panels.question({
-      request,
-      complain: (text) => this.fail(text),
-      answer: (answer) => this.close(panel, this.answer((runId) => runs.answer(runId, request.questionId, { answer }))),
-      decline: () =>
-        this.close(
-          panel,
-          this.answer((runId) =>
-            runs.answer(runId, request.questionId, { declined: true, reason: "the user declined" })
-          )
-        )
-    })
-    this.open(panel, "question")
-  }
-
-  /** Gives an answer to the run, and follows the one that continues it. */
-  private answer(give: (runId: string) => Effect.Effect<{ readonly runId: string }, Playing.Problem>) {
-    return Effect.gen({ self: this }, function* () {
-      const runId = this.run?.runId ?? this.suspended
-      if (runId === undefined) return
-      const next = (yield* give(runId)).runId
-      if (next !== this.run?.runId) yield* this.follow(next, Date.now())
-    }).pipe(
-      Effect.catchIf(isAnswered, () => Effect.sync(() => this.note("Answered elsewhere.")))
-    )
-  }
-
-  /** The run that is suspended, whose requests the person answers. */
-  suspended: string | undefined
-
-  /** Shows the requests of a run that is suspended. */
-  reopen({ pending, runId }: Payload.Run): void {
-    this.suspended = runId
-    const base = { runId, seq: 0, timestamp: Date.now() }
-    for (const request of pending.approvals) this.one({ _tag: "ApprovalRequested", ...base, ...request })
-    for (const request of pending.questions) this.one({ _tag: "QuestionAsked", ...base, ...request })
-  }
-
-  private open(panel: Panels.Panel, what: "approval" | "question"): void {
-    const others = this.requests.filter(({ requestId }) => requestId !== panel.requestId)
-    this.requests = [...others, panel]
-    this.face.notify(what)
-    this.face.changed()
-  }
-
-  private close(panel: Panels.Panel, effect: Effect.Effect<unknown, Playing.Problem | Error, Services>): void {
-    this.closePanel(panel)
-    this.do(effect)
-  }
-
-  private closePanel(panel: Panels.Panel): void {
-    this.requests = this.requests.filter((one) => one !== panel)
-    this.face.changed()
-  }
-
-  /** An answer that another client gave closes the panel. */
-  private answered(requestId: string): void {
-    if (this.requests.some((panel) => panel.requestId === requestId)) this.note("Answered elsewhere.")
-    this.requests = this.requests.filter((panel) => panel.requestId !== requestId)
-  }
-
-  private closed(toolCallId: string): void {
-    const open = new Set(
-      this.transcript.view.asked.map((one) => ("approvalId" in one ? one.approvalId : one.questionId))
-    )
-    if (toolCallId !== "") this.requests = this.requests.filter(({ requestId = "" }) => open.has(requestId))
   }
 
   /** Opens a list of the person's. */
@@ -650,17 +486,8 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   return new Session(options, (effect) => run(effect))
 })
 
-const isAnswered = (problem: Error): boolean =>
-  Predicate.hasProperty(problem, "_tag") &&
-  (problem._tag === "AnswerConflict" || problem._tag === "RequestNotFound")
-
 const isGoing = ({ status }: Payload.Run): boolean =>
   status === "queued" || status === "running" || status === "paused"
-
-const scopeWords = (toolName: string, params: unknown, words: string): string => {
-  const path = toolName === "write" || toolName === "edit" ? Prompt.pathOf(params) : undefined
-  return path === undefined ? words : `for ${Inert.name(path)}`
-}
 
 /** A failure in words. */
 export const wordsOf = (error: Error & { readonly title?: string; readonly detail?: string }): string => {

@@ -5,10 +5,10 @@ import type { Session as Listed } from "../../api/Payload.ts"
 import * as SessionIds from "../agent/Sessions.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
-import type { Room } from "./Commands.ts"
 import * as Contents from "./Contents.ts"
 import * as Markdown from "./Markdown.ts"
 import * as Panels from "./Panel.ts"
+import type { Face } from "./Face.ts"
 import type { Session } from "./Session.ts"
 import { Transcript, promptLines } from "./Transcript.ts"
 
@@ -24,7 +24,7 @@ const become = (session: Session, id: string, isMade: boolean): void => {
   session.isUsed = isMade
   session.transcript = new Transcript(session.theme)
   session.waiting = []
-  session.requests = []
+  session.asking.clear()
   session.last = undefined
   session.replaces = undefined
   session.context = 0
@@ -65,7 +65,7 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
   if (active !== undefined) session.do(session.follow(active, Date.now()))
   else {
     const run = all.at(-1)
-    if (run?.status === "suspended" && run.resumedBy === undefined) session.reopen(run)
+    if (run?.status === "suspended" && run.resumedBy === undefined) session.asking.reopen(run)
   }
   session.face.changed()
 })
@@ -73,7 +73,9 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
 /** The id of the only session whose id begins so. */
 export const found = Effect.fnUntraced(function* (session: Session, text: string) {
   const { items } = yield* session.place.runs.sessions.list({ limit: 999, query: text })
-  const matching = items.filter(({ sessionId }) => sessionId === text || SessionIds.isSession(sessionId, text))
+  const matching = items.filter(
+    ({ sessionId }) => sessionId === text || SessionIds.isSession(sessionId, text)
+  )
   const exact = matching.find(({ sessionId }) => sessionId === text)
   if (exact !== undefined) return exact.sessionId
   if (text.length < 4) return yield* new UsageError({ detail: "Give 4 or more characters of the id." })
@@ -142,7 +144,7 @@ export const name = Effect.fnUntraced(function* (session: Session, args: string)
   session.say(`Name: ${Inert.line(args)}`)
 })
 
-export const rewind = Effect.fnUntraced(function* (session: Session, args: string, room: Room) {
+export const rewind = Effect.fnUntraced(function* (session: Session, args: string, room: Face) {
   const messages = session.isMade ? yield* Contents.messages(session.place.runs, session.id) : []
   const prompts = Contents.prompts(messages)
   if (prompts.length === 0) return session.say("There is no prompt to go back to.")
@@ -151,7 +153,9 @@ export const rewind = Effect.fnUntraced(function* (session: Session, args: strin
     if (prompt === undefined) return
     session.replaces = prompt.id
     room.fill(prompt.text)
-    session.note(`The next prompt takes the place of "${Inert.line(prompt.text, 60)}" and what came after it.`)
+    session.note(
+      `The next prompt takes the place of "${Inert.line(prompt.text, 60)}" and what came after it.`
+    )
   }
   const choose = (id: string) =>
     session.show(
@@ -176,7 +180,10 @@ export const rewind = Effect.fnUntraced(function* (session: Session, args: strin
   session.show(
     Panels.list({
       title: "Back to the prompt",
-      items: prompts.map(({ id, text }, index) => ({ value: id, label: `${index + 1}  ${Inert.line(text, 200)}` })),
+      items: prompts.map(({ id, text }, index) => ({
+        value: id,
+        label: `${index + 1}  ${Inert.line(text, 200)}`
+      })),
       pick: choose,
       cancel: () => session.hide()
     })

@@ -129,7 +129,9 @@ export class Transcript {
       case "agent":
         return this.call(row, width)
       case "question":
-        return row.state === "done" ? [dim(`${indent}${Inert.line(row.title)} · ${Inert.line(row.result)}`)] : []
+        return row.state === "done"
+          ? [dim(`${indent}${Inert.line(row.title)} · ${Inert.line(row.result)}`)]
+          : []
       case "output":
         return [Inert.text(row.text)]
       case "compaction":
@@ -140,7 +142,9 @@ export class Transcript {
         if (row.kind === "note" && /^(?:Cancelled|Stored|\d+ older messages)\b/.test(row.text)) return []
         return [dim(`${indent}${Inert.line(row.kind === "handoff" ? `${row.title} continues` : row.text)}`)]
       case "hook":
-        return [theme.style("red", `${indent}${theme.signs.failed} hook ${Inert.line(`${row.title}: ${row.text}`)}`)]
+        return [
+          theme.style("red", `${indent}${theme.signs.failed} hook ${Inert.line(`${row.title}: ${row.text}`)}`)
+        ]
       default:
         return []
     }
@@ -175,7 +179,13 @@ export class Transcript {
     this.diffs.delete(toolCallId)
     if (row.state !== "done" || (name !== "edit" && name !== "write")) return []
     const content = Option.getOrUndefined(decodeContent(params))?.content
-    const text = diff ?? content?.replace(/\n$/, "").split("\n").map((line) => `+${line}`).join("\n")
+    const text =
+      diff ??
+      content
+        ?.replace(/\n$/, "")
+        .split("\n")
+        .map((line) => `+${line}`)
+        .join("\n")
     if (text === undefined) return []
     const lines = diffLines(text, this.theme)
     const more = lines.length - maxDiff
@@ -232,7 +242,11 @@ const decodeContent = Schema.decodeUnknownOption(Schema.Struct({ content: Schema
 const callOf = ({ text, title }: RunView.Block) => {
   const [name = ""] = title.split(" ")
   const params = Option.getOrUndefined(parse(text))
-  return { name, params, title: params === undefined ? Inert.line(name) : Output.titleOf(name, params).trim() }
+  return {
+    name,
+    params,
+    title: params === undefined ? Inert.line(name) : Output.titleOf(name, params).trim()
+  }
 }
 
 const prettyOf = (params: unknown, raw: string): string =>
@@ -250,7 +264,9 @@ const resultOf = (row: RunView.Block, name: string): string => {
   const output = outputOf(result)
   if (output === "") return "no output"
   const count = output.split("\n").length
-  return count === 1 && first.length <= 60 && name !== "shell" ? Inert.line(first) : `${count} ${count === 1 ? "line" : "lines"}`
+  return count === 1 && first.length <= 60 && name !== "shell"
+    ? Inert.line(first)
+    : `${count} ${count === 1 ? "line" : "lines"}`
 }
 
 /** Why a call was refused, without the words that say so to the model. */
@@ -268,12 +284,17 @@ const compactionOf = ({ state, text }: RunView.Block): string => {
     : `Compacted: ${before} → ${after} tokens.`
 }
 
-const timeOf = ({ from, to }: { readonly from: number; readonly to: number }): string => `${((to - from) / 1000).toFixed(1)} s`
+const timeOf = ({ from, to }: { readonly from: number; readonly to: number }): string =>
+  `${((to - from) / 1000).toFixed(1)} s`
 
 const secondsOf = ({ from, to = from }: RunView.Row): string => `${Math.round((to - from) / 1000)} s`
 
 /** The output of a command, without the line on its end. */
-const outputOf = (result: string): string => result.trimEnd().replace(/\n?\[Exit code \d+\]$/, "").trimEnd()
+const outputOf = (result: string): string =>
+  result
+    .trimEnd()
+    .replace(/\n?\[Exit code \d+\]$/, "")
+    .trimEnd()
 
 const tailOf = (output: string, theme: Theme): ReadonlyArray<string> => {
   if (output === "") return []
@@ -293,7 +314,10 @@ const moreOf = (count: number, theme: Theme): string =>
 
 /** The lines of a unified diff without its head, with numbers. */
 export const diffLines = (diff: string, theme: Theme): ReadonlyArray<string> => {
-  const lines = diff.replace(/^---.*\n\+\+\+.*\n/, "").replace(/\n$/, "").split("\n")
+  const lines = diff
+    .replace(/^---.*\n\+\+\+.*\n/, "")
+    .replace(/\n$/, "")
+    .split("\n")
   const isWhole = !lines.some((line) => line.startsWith("@@"))
   const preview = { title: "", kind: "diff", lines, brief: { lines: maxDiff, chars: 300 } } as const
   const paint = {
