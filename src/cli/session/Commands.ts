@@ -12,6 +12,7 @@ import * as Clipboard from "./Clipboard.ts"
 import * as CommandTable from "./CommandTable.ts"
 import * as Contents from "./Contents.ts"
 import * as Context from "./Context.ts"
+import * as Keyring from "./Keyring.ts"
 import * as Keys from "./Keys.ts"
 import * as Panels from "./Panel.ts"
 import * as PersonCommand from "./PersonCommand.ts"
@@ -147,9 +148,7 @@ const setModel = Effect.fnUntraced(function* (session: Session, text: string) {
       `No model ${JSON.stringify(Inert.line(name))}.${names.length === 0 ? "" : ` Near names: ${names.slice(0, 5).join(", ")}.`}`
     )
   }
-  if (session.run !== undefined) session.nextModel = chosen.value
-  else if (session.isMade) yield* session.place.runs.sessions.update(session.id, { model: chosen.value })
-  session.model = chosen.value
+  yield* session.setModel(chosen.value)
   if (isLevel && effort !== undefined) session.effort = effort
   session.say(`Model: ${chosen.value}${isLevel ? `, effort ${effort}` : ""}`)
 })
@@ -335,8 +334,8 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/tasks": notHere,
   "/plan": notHere,
   "/mcp": notHere,
-  "/login": notHere,
-  "/logout": notHere,
+  "/login": Keyring.login,
+  "/logout": Keyring.logout,
   "/cost": cost,
   "/export": exported,
   "/copy": copy,

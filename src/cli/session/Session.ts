@@ -239,6 +239,14 @@ export class Session {
     return Effect.map(runs.sessions.create(options), () => void (this.isMade = true))
   })
 
+  /** Gives the session another model: now, or when its run has ended. */
+  readonly setModel = Effect.fnUntraced(function* (this: Session, model: string) {
+    if (this.run !== undefined) this.nextModel = model
+    else if (this.isMade) yield* this.place.runs.sessions.update(this.id, { model })
+    this.model = model
+    this.face.changed()
+  })
+
   /** Delivers a text to the run at its next turn. */
   steer(text: string): void {
     const { run } = this
