@@ -58,7 +58,11 @@ export const run = Effect.fnUntraced(function* (options: Options) {
     reason === undefined &&
     settings.theme === "auto" &&
     Screen.wantsColours({ isTerminal: true, flag: !Option.contains(settings.noColor, true), env })
-  const theme = Theme.make({ isStyled, isUtf8: reason === undefined && Theme.isUtf8(env) })
+  const theme = Theme.make({
+    isStyled,
+    isUtf8: reason === undefined && Theme.isUtf8(env),
+    isLabelled: reason !== undefined
+  })
   const history = yield* PromptHistory.open(settings.cwd)
   const room =
     reason === undefined ? yield* FullScreen.open(history.prompts) : yield* LineMode.open(theme, reason)
@@ -127,10 +131,10 @@ const greet = Effect.fnUntraced(function* (session: Session.Session, said: Reado
   const home = homedir()
   const short =
     folder === home || folder.startsWith(`${home}${path.sep}`) ? `~${folder.slice(home.length)}` : folder
-  session.say(
+  session.face.print([
     `effect-agent ${version} · ${Inert.line(session.model)} · ${Inert.line(short)}`,
     "/help for commands · Esc stops · Ctrl-D leaves"
-  )
+  ])
   for (const line of said) session.note(line)
   if (place.model === "local/rules")
     session.say(

@@ -55,7 +55,8 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
   )
   const project = yield* AgentSetup.loadProject(settings, env)
   const root = (yield* Path.Path).resolve(settings.cwd)
-  const policy = Requests.policyOf(settings, root)
+  // A line of a pipe is a prompt, and no answer.
+  const policy = Requests.policyOf(settings, root, process.stdin.isTTY ? "wait" : "deny")
   const { artifacts, cwd, listed, logs, store } = yield* settings.noSession
     ? unkept(settings)
     : Sessions.at(settings)

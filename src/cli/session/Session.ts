@@ -140,24 +140,24 @@ export class Session {
 
   /** Writes lines of the program. */
   say(...lines: ReadonlyArray<string>): void {
-    this.face.print(lines.flatMap((line) => Inert.text(line).split("\n")))
+    const label = this.theme.isLabelled ? "note: " : ""
+    this.face.print(lines.flatMap((line) => Inert.text(line).split("\n")).map((line) => label + line))
     this.face.changed()
   }
 
   note(line: string): void {
-    this.face.print(
-      Inert.text(line)
-        .split("\n")
-        .map((each) => this.theme.style("dim", each))
-    )
+    const { isLabelled, style } = this.theme
+    const lines = Inert.text(line).split("\n")
+    this.face.print(lines.map((each) => (isLabelled ? `note: ${each}` : style("dim", each))))
     this.face.changed()
   }
 
   fail(line: string, ...advice: ReadonlyArray<string>): void {
-    const { signs, style } = this.theme
+    const { isLabelled, signs, style } = this.theme
+    const sign = isLabelled ? "error:" : signs.failed
     this.face.print([
-      style("red", `${signs.failed} ${Inert.line(line, 2_000)}`),
-      ...advice.map((each) => `  ${Inert.line(each)}`)
+      style("red", `${sign} ${Inert.line(line, 2_000)}`),
+      ...advice.map((each) => `${isLabelled ? "note:" : " "} ${Inert.line(each)}`)
     ])
     this.face.changed()
   }

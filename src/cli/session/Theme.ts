@@ -5,6 +5,8 @@ type Style = Parameters<typeof styleText>[0]
 
 export interface Theme {
   readonly signs: Signs
+  /** Whether each line says in a word what it is, in place of signs and colours. */
+  readonly isLabelled: boolean
   /** Whether styles reach the terminal; else they are no more than the text. */
   readonly isStyled: boolean
   readonly style: (style: Style, text: string) => string
@@ -29,7 +31,12 @@ export const isUtf8 = (env: Environment): boolean => {
   return /utf-?8/i.test(names.find((name) => name !== "") ?? "")
 }
 
-export const make = (options: { readonly isStyled: boolean; readonly isUtf8: boolean }): Theme => ({
+export const make = (options: {
+  readonly isStyled: boolean
+  readonly isUtf8: boolean
+  readonly isLabelled: boolean
+}): Theme => ({
+  isLabelled: options.isLabelled,
   signs: options.isUtf8 ? utf8 : ascii,
   isStyled: options.isStyled,
   style: (style, text) =>
