@@ -6,6 +6,9 @@ import type * as Payload from "../../api/Payload.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Preview from "../terminal/Preview.ts"
 import * as Requests from "../terminal/Requests.ts"
+import * as PlanTool from "../agent/PlanTool.ts"
+import * as Markdown from "./Markdown.ts"
+import type { Theme } from "./Theme.ts"
 import * as Panels from "./Panel.ts"
 import * as Prompt from "./Prompt.ts"
 import type { Place } from "./Place.ts"
@@ -16,6 +19,7 @@ import type { Transcript } from "./Transcript.ts"
 interface Owner {
   readonly place: Place
   readonly face: Face
+  readonly theme: Theme
   readonly transcript: Transcript
   readonly run: { readonly runId: string } | undefined
   readonly say: (...lines: ReadonlyArray<string>) => void
@@ -143,6 +147,7 @@ export class Asking {
 
   private question(request: OfTag<"QuestionAsked">): void {
     const { runs } = this.session.place
+    if (PlanTool.isPlan(request)) return this.plan(request)
     const panel: Panels.Panel = Panels.question({
       request,
       complain: (text) => this.session.fail(text),
@@ -158,6 +163,37 @@ export class Asking {
             runs.answer(runId, request.questionId, { declined: true, reason: "the user declined" })
           )
         )
+    })
+    this.open(panel, "question")
+  }
+
+  /** Shows the plan of the model, which the person lets go, changes or puts off. */
+  private plan(request: OfTag<"QuestionAsked">): void {
+    const { face, place, theme } = this.session
+    const give = (answer: Parameters<typeof place.runs.answer>[2]) =>
+      this.close(
+        panel,
+        this.answer((runId) => place.runs.answer(runId, request.questionId, answer))
+      )
+    face.print(["The model proposes a plan:", ...Markdown.all(request.question, theme, face.width())])
+    const panel: Panels.Panel = Panels.keys({
+      requestId: request.questionId,
+      title: ["Carry out this plan?"],
+      keys: [
+        ["1", "go, and ask before changes", () => give({ answer: PlanTool.answers.ask })],
+        ["2", "go, and allow edits", () => give({ answer: PlanTool.answers.edits })],
+        [
+          "3",
+          "change it",
+          () =>
+            face.edit("", "What should change?", (words) => {
+              if (words !== undefined && words.trim() !== "")
+                give({ answer: PlanTool.answers.change(words.trim()) })
+            })
+        ]
+      ],
+      back: "not now",
+      cancel: () => give({ declined: true, reason: "not now" })
     })
     this.open(panel, "question")
   }

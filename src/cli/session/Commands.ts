@@ -6,12 +6,15 @@ import * as Path from "effect/Path"
 import * as NearestName from "../../internal/nearestName.ts"
 import { ThinkingLevel } from "../../RunOptions.ts"
 import * as ModelList from "../commands/ModelList.ts"
+import * as Mode from "../agent/Mode.ts"
+import * as TaskList from "../agent/TaskList.ts"
 import { Failed } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Clipboard from "./Clipboard.ts"
 import * as CommandTable from "./CommandTable.ts"
 import * as Contents from "./Contents.ts"
 import * as Context from "./Context.ts"
+import * as Footer from "./Footer.ts"
 import * as Keyring from "./Keyring.ts"
 import * as Keys from "./Keys.ts"
 import * as Panels from "./Panel.ts"
@@ -285,7 +288,7 @@ const copy: Action = Effect.fnUntraced(function* (session, args) {
 
 const permissions: Action = (session, args) =>
   Effect.sync(() => {
-    const { allow, always, deny, yes } = session.place.policy
+    const { allow, always, deny } = session.place.policy
     const added = [...always]
     const [, number] = /^rm\s+(\d+)$/.exec(args) ?? []
     if (number !== undefined) {
@@ -299,12 +302,36 @@ const permissions: Action = (session, args) =>
       ...commands.map((command) => `${words} shell(${command.join(" ")})`)
     ]
     session.say(
-      `Mode: ${session.mode}${yes ? " (--yes or --approve allow)" : ""}`,
+      `Mode: ${session.mode}`,
       ...rule("--allow", allow),
       ...rule("--deny", deny),
       ...added.map((key, index) => `${index + 1} always ${scopeOf(key)}`),
       ...(added.length === 0 ? ["No answer was always."] : ["/permissions rm N removes one."])
     )
+  })
+
+const tasks: Action = Effect.fnUntraced(function* (session, args) {
+  if (args === "clear") {
+    if (session.place.clearTasks === undefined) return session.say("The server has the list.")
+    if (session.isMade) yield* session.place.clearTasks(session.id)
+    session.tasks = TaskList.empty
+    return session.say("Tasks cleared.")
+  }
+  const lines = Footer.taskLines(session.tasks, session.theme)
+  session.say(
+    ...(lines.length === 0 ? ["No tasks."] : [`Tasks ${TaskList.progress(session.tasks)}`, ...lines])
+  )
+})
+
+const plan: Action = (session, args) =>
+  Effect.suspend(() => {
+    const isOn = session.mode === "plan"
+    if (!isOn || args === "") {
+      session.setMode(isOn ? "ask" : "plan")
+      session.say(isOn ? "Plan mode off." : "Plan mode on.")
+    }
+    if (args === "") return Effect.void
+    return session.run === undefined ? session.send(args) : Effect.sync(() => session.queue(args))
   })
 
 const scopeOf = (key: string): string => {
@@ -331,8 +358,8 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/retry": retry,
   "/queue": queue,
   "/steer": steer,
-  "/tasks": notHere,
-  "/plan": notHere,
+  "/tasks": tasks,
+  "/plan": plan,
   "/mcp": notHere,
   "/login": Keyring.login,
   "/logout": Keyring.logout,
@@ -348,9 +375,4 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
 
 /** Takes the next mode: ask, edits, plan. */
 export const nextMode = (session: Session): Effect.Effect<void> =>
-  Effect.sync(() => {
-    const modes = ["ask", "edits", "plan"] as const
-    const next = modes[(modes.findIndex((mode) => mode === session.mode) + 1) % modes.length] ?? "ask"
-    session.mode = next
-    session.face.changed()
-  })
+  Effect.sync(() => session.setMode(Mode.next(session.mode)))

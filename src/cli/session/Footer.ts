@@ -1,8 +1,10 @@
 /** The lines around the input: what waits, what works, and the state of the session. */
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
+import type * as TaskList from "../agent/TaskList.ts"
 import * as Inert from "../terminal/Inert.ts"
 import type { Session } from "./Session.ts"
+import type { Theme } from "./Theme.ts"
 import { shortened } from "./Transcript.ts"
 
 /** The messages that wait, each on a line. */
@@ -58,5 +60,32 @@ const short = (count: number): string => {
   return count < 10_000 ? `${(count / 1_000).toFixed(1)}k` : `${Math.round(count / 1_000)}k`
 }
 
-/** The task list of the model. */
-export const tasks = (_session: Session): ReadonlyArray<string> => []
+/** The task list of the model; of a long one the tasks that are done are counted. */
+export const tasks = ({ tasks, theme }: Session, width: number): ReadonlyArray<string> => {
+  if (tasks.length === 0) return []
+  const done = tasks.filter(({ status }) => status === "done").length
+  const shown = tasks.length > maxTasks ? tasks.filter(({ status }) => status !== "done") : tasks
+  const counted = shown.length < tasks.length ? [`  ${theme.signs.ended} ${done} done`] : []
+  const lines = [...counted, ...taskLines(shown, theme)]
+  return [taskCount(tasks), ...lines].map((line) => fitted(line, width))
+}
+
+const maxTasks = 8
+
+export const taskCount = (tasks: TaskList.TaskList): string =>
+  `Tasks ${tasks.filter(({ status }) => status === "done").length}/${tasks.length}`
+
+/** A line for each task, with the sign of its state. */
+export const taskLines = (tasks: TaskList.TaskList, { signs }: Theme): ReadonlyArray<string> =>
+  tasks.map(({ status, text }) => {
+    const sign = { done: signs.ended, active: signs.active, pending: signs.open, cancelled: signs.failed }[
+      status
+    ]
+    return `  ${sign} ${Inert.line(text)}`
+  })
+
+const fitted = (line: string, width: number): string => {
+  const text = line.trimStart()
+  const indent = line.slice(0, line.length - text.length)
+  return indent + shortened(text, width - indent.length)
+}

@@ -171,7 +171,7 @@ export class FullScreen implements Face {
     const below = this.hint.map((line) => shortened(line, size.columns))
     const footer = Footer.line(session, size.columns)
     const isSmall = size.columns < 40 || size.rows < 10
-    const tasks = isSmall || this.isTasksHidden ? [] : Footer.tasks(session)
+    const tasks = isSmall || this.isTasksHidden ? [] : Footer.tasks(session, size.columns)
     const above = [
       ...tasks,
       ...(this.editing === undefined ? [] : [this.editing.title]),

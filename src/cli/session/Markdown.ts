@@ -39,6 +39,17 @@ export const next = (
 /** The lines that the end of the source completes. */
 export const end = ({ table }: State, theme: Theme): ReadonlyArray<string> => tableOf(table, theme)
 
+/** The lines of a whole text. */
+export const all = (text: string, theme: Theme, width: number): ReadonlyArray<string> => {
+  let state = initial
+  const lines = text.split("\n").flatMap((source) => {
+    const [after, out] = next(state, source, theme, width)
+    state = after
+    return out
+  })
+  return [...lines, ...end(state, theme)]
+}
+
 /** A line that is not whole. */
 export const unfinished = ({ fence }: State, source: string, theme: Theme, width: number) =>
   fence === undefined ? lineOf(source, theme, width) : [safe(source).replaceAll("\t", "    ")]

@@ -20,6 +20,7 @@ import * as ModelTable from "../agent/ModelTable.ts"
 import * as Network from "../agent/Network.ts"
 import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
+import * as TaskList from "../agent/TaskList.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -40,6 +41,8 @@ export interface Place {
   readonly project: Workspace.Workspace | undefined
   /** Opens a session, whose agent continues what has not ended, where runs are in this process. */
   readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
+  /** Empties the task list of a session, where runs are in this process. */
+  readonly clearTasks: ((sessionId: string) => Effect.Effect<void, Error>) | undefined
   /** Checks a model that the session is to have, and succeeds with its name. */
   readonly choose: (model: string) => Effect.Effect<string, Error>
 }
@@ -98,6 +101,14 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     policy,
     project,
     agent: (sessionId) => host.ask(sessionId, ({ open }) => open),
+    clearTasks: (sessionId) =>
+      host.ask(
+        sessionId,
+        ({ opened }): Effect.Effect<void, Error> =>
+          opened === undefined
+            ? Effect.scoped(Effect.flatMap(store.open(sessionId), TaskList.clear))
+            : TaskList.clear(opened.session)
+      ),
     choose: (model) => Effect.map(Effect.provideContext(named(model), context), ({ model }) => model)
   }
   return place
@@ -133,6 +144,7 @@ export const remote = Effect.fnUntraced(function* (
     policy: Requests.policyOf(settings, root),
     project: undefined,
     agent: undefined,
+    clearTasks: undefined,
     choose: Effect.succeed
   }
   return place

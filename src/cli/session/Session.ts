@@ -4,13 +4,16 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as MutableRef from "effect/MutableRef"
 import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
 import type * as Payload from "../../api/Payload.ts"
 import * as Message from "../../Message.ts"
+import type * as Mode from "../agent/Mode.ts"
 import * as Outcome from "../agent/Outcome.ts"
+import * as TaskList from "../agent/TaskList.ts"
 import type * as Playing from "../agent/Playing.ts"
 import { retriesOf } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -23,9 +26,6 @@ import type { PromptHistory } from "./PromptHistory.ts"
 import type { Theme } from "./Theme.ts"
 import { Transcript } from "./Transcript.ts"
 import * as Prompt from "./Prompt.ts"
-
-/** What runs without a question. */
-export type Mode = "ask" | "edits" | "plan" | "yes"
 
 /** A message that waits for its turn. */
 interface Waiting {
@@ -85,7 +85,7 @@ export class Session {
   /** A model that the session gets when its run has ended. */
   nextModel: string | undefined
   effort: string | undefined
-  mode: Mode
+  tasks: TaskList.TaskList = TaskList.empty
   run: Running | undefined
   /** A command that works, such as a compaction, and how to stop it. */
   work: { readonly words: string; readonly from: number; readonly fiber: Fiber.Fiber<unknown> } | undefined
@@ -118,13 +118,22 @@ export class Session {
     this.id = options.sessionId
     this.isMade = options.isMade
     this.model = options.place.model
-    this.mode = options.place.policy.yes ? "yes" : "ask"
     this.transcript = new Transcript(options.theme)
     this.fork = fork
   }
 
   get id8(): string {
     return this.id.slice(0, 8)
+  }
+
+  /** What runs without a question. */
+  get mode(): Mode.Mode {
+    return MutableRef.get(this.place.policy.mode)
+  }
+
+  setMode(mode: Mode.Mode): void {
+    MutableRef.set(this.place.policy.mode, mode)
+    this.face.changed()
   }
 
   get isWorking(): boolean {
@@ -353,6 +362,7 @@ export class Session {
   private take(events: ReadonlyArray<AgentEvent>): void {
     this.face.events(events)
     this.face.print(this.transcript.add(events, this.face.width()))
+    this.tasks = events.reduce(TaskList.step, this.tasks)
     for (const event of events) this.one(event)
     this.face.changed()
   }

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Message from "../../Message.ts"
 import type { Session as Listed } from "../../api/Payload.ts"
 import * as SessionIds from "../agent/Sessions.ts"
+import * as TaskList from "../agent/TaskList.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Contents from "./Contents.ts"
@@ -29,6 +30,7 @@ const become = (session: Session, id: string, isMade: boolean): void => {
   session.replaces = undefined
   session.context = 0
   session.name = undefined
+  session.tasks = TaskList.empty
 }
 
 /** Shows the last prompts and answers of a stored session, and continues what is open in it. */
@@ -37,6 +39,7 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
   const { agent, runs } = session.place
   const contents = yield* runs.sessions.get(id)
   session.name = contents.session.name
+  session.tasks = TaskList.ofShown(contents.entries)
   const messages = yield* Contents.messages(runs, id)
   const begun = messages.flatMap((message, index) => (message.role === "user" ? [index] : []))
   const from = begun.at(-shown) ?? 0
@@ -131,9 +134,9 @@ export const fork = Effect.fnUntraced(function* (session: Session) {
   if (!session.isMade) return session.say("There is nothing to copy.")
   const before = session.id8
   const id = yield* session.place.runs.sessions.fork(session.id, {})
-  const { context, last, name } = session
+  const { context, last, name, tasks } = session
   become(session, id, true)
-  Object.assign(session, { context, last, name })
+  Object.assign(session, { context, last, name, tasks })
   session.say(`Forked: ${before} → ${session.id8}.`)
 })
 
