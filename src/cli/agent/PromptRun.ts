@@ -64,7 +64,7 @@ export const prepare = Effect.fnUntraced(function* ({ prompt: words, ...flags }:
   return Effect.provide(run(plan, place), Network.http)
 })
 
-/** Whether the person gets a session: no prompt, and a terminal on both sides, or because they say so. */
+/** Whether the person gets a session: no prompt, and a terminal on both sides, or because they request it. */
 const isSession = (words: string, settings: Settings.Settings): boolean => {
   const { file, inputFormat, interactive, outputFormat, outputSchema, plain, print } = settings
   if (inputFormat !== "text" || outputFormat !== "text" || Option.isSome(outputSchema) || print) return false

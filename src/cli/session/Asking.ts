@@ -15,7 +15,7 @@ import type { Place } from "./Place.ts"
 import type { Face, Services } from "./Face.ts"
 import type { Transcript } from "./Transcript.ts"
 
-/** What the requests need of their session. */
+/** The part of a session that its requests need. */
 interface Owner {
   readonly place: Place
   readonly face: Face

@@ -1,4 +1,4 @@
-/** What the person enters: commands of the session, commands of their shell, and prompts. */
+/** The texts that a person enters: commands of the session, commands of their shell, and prompts. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -23,7 +23,7 @@ import type { Face } from "./Face.ts"
 import type { Session } from "./Session.ts"
 import * as Switching from "./Switching.ts"
 
-/** Does what a text of the input says. */
+/** Carries out a text of the input. */
 export const enter = Effect.fnUntraced(function* (
   session: Session,
   room: Face,

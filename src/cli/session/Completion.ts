@@ -7,7 +7,7 @@ import * as CommandTable from "./CommandTable.ts"
 import type { Session } from "./Session.ts"
 
 interface Completed {
-  /** What is there of the word. */
+  /** The part of the word that is there. */
   readonly prefix: string
   readonly candidates: ReadonlyArray<string>
 }

@@ -59,8 +59,8 @@ export const markdown = (title: string, all: ReadonlyArray<Message.Message>): st
       const calls = Message.toolCalls(message).map(
         ({ name, params }) => `- \`${Output.titleOf(name, params).replaceAll("`", "'")}\``
       )
-      const said = text.trim() === "" ? [] : [`## Agent\n\n${text}`]
-      return [...said, ...(calls.length === 0 ? [] : [calls.join("\n")])]
+      const answered = text.trim() === "" ? [] : [`## Agent\n\n${text}`]
+      return [...answered, ...(calls.length === 0 ? [] : [calls.join("\n")])]
     }
     if (message.role !== "toolResult") return []
     const text = message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")

@@ -1,4 +1,4 @@
-/** What fills the context of a session, in tokens. */
+/** The parts of the context of a session, in tokens. */
 import * as Effect from "effect/Effect"
 import * as Tokens from "../../context/Tokens.ts"
 import * as Contents from "./Contents.ts"

@@ -30,6 +30,6 @@ export interface Face {
   readonly edit: (text: string, title: string, done: (text: string | undefined) => void) => void
   /** Opens a text in the person's editor, and succeeds with what it became. */
   readonly editor: (text: string, name: string) => Effect.Effect<string | undefined, Error, Services>
-  /** Tells the person that the program wants them. */
+  /** Calls the person. */
   readonly notify: (what: "approval" | "question" | "done") => void
 }

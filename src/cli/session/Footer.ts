@@ -1,4 +1,4 @@
-/** The lines around the input: what waits, what works, and the state of the session. */
+/** The lines around the input: messages that wait, the work, and the state of the session. */
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import type * as TaskList from "../agent/TaskList.ts"
@@ -11,7 +11,7 @@ import { shortened } from "./Transcript.ts"
 export const waiting = (session: Session, width: number): ReadonlyArray<string> =>
   session.waiting.map(({ how, text }) => shortened(`${how}: ${Inert.line(text)}`, width))
 
-/** What works, and what Esc and Enter do. */
+/** The work, and the meaning of Esc and Enter meanwhile. */
 export const status = (session: Session, now: number, width: number): ReadonlyArray<string> => {
   const { isLost, run, settings, work } = session
   if (isLost) return ["Connection lost"]

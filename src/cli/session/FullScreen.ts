@@ -35,7 +35,7 @@ export class FullScreen implements Face {
   private isDirty = false
   /** A line below the input until the next key. */
   private hint: ReadonlyArray<string> = []
-  /** What the person edits in the input in place of a prompt. */
+  /** The text that the person edits in the input in place of a prompt. */
   private editing:
     | { readonly title: string; readonly before: string; readonly done: (text: string | undefined) => void }
     | undefined
@@ -145,7 +145,7 @@ export class FullScreen implements Face {
     )
   }
 
-  /** Draws for the last time: what is finished, without the live region. */
+  /** Draws for the last time: the finished lines, without the live region. */
   close(): void {
     this.painter.draw(this.finished, { lines: [""], cursor: { line: 0, column: 0 } }, this.terminal.size())
     this.painter.clear()
@@ -212,7 +212,7 @@ export class FullScreen implements Face {
     if (session === undefined) return this.input.key(key.data)
     const panel = this.editing === undefined ? session.panel : undefined
     if (panel !== undefined && !isGlobal(key.id)) {
-      // What was typed before the panel came is no answer to it.
+      // Text that was typed before the panel came is no answer to it.
       const isEarly = panel.requestId !== undefined && isFresh
       if (!isEarly && panel.key(key)) return
       if (!isEarly && panel.text !== undefined && key.id === "enter") {

@@ -8,7 +8,7 @@ import {
   visibleWidth
 } from "@earendil-works/pi-tui"
 
-/** What the editor requests from the screen that it is made for. */
+/** The screen that the editor is made for. It draws nothing. */
 class Screen extends TuiMainScreen {
   override requestRender(): void {}
 }

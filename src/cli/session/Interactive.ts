@@ -66,8 +66,8 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   const history = yield* PromptHistory.open(settings.cwd)
   const room =
     reason === undefined ? yield* FullScreen.open(history.prompts) : yield* LineMode.open(theme, reason)
-  const said: Array<string> = [...options.remarks]
-  const place = yield* placeOf(options).pipe(Effect.provideService(Screen.Screen, quiet(said, theme)))
+  const remarks: Array<string> = [...options.remarks]
+  const place = yield* placeOf(options).pipe(Effect.provideService(Screen.Screen, quiet(remarks, theme)))
   const screen = quiet([], theme, (line) => session.note(line))
   const session: Session.Session = yield* Session.make({
     place,
@@ -82,7 +82,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   session.name = Option.getOrUndefined(settings.name)
   session.effort = Option.getOrUndefined(settings.effort)
   room.show(session)
-  yield* greet(session, said)
+  yield* greet(session, remarks)
   yield* begin(session, options)
   if (options.prompt.trim() !== "") session.do(session.send(options.prompt))
   const { ending, patience: wait } = yield* ExitCode.Signals
@@ -124,7 +124,7 @@ const quiet = (
   })
 }
 
-const greet = Effect.fnUntraced(function* (session: Session.Session, said: ReadonlyArray<string>) {
+const greet = Effect.fnUntraced(function* (session: Session.Session, remarks: ReadonlyArray<string>) {
   const { place, settings, version } = session
   const path = yield* Path.Path
   const folder = path.resolve(settings.cwd)
@@ -135,7 +135,7 @@ const greet = Effect.fnUntraced(function* (session: Session.Session, said: Reado
     `effect-agent ${version} · ${Inert.line(session.model)} · ${Inert.line(short)}`,
     "/help for commands · Esc stops · Ctrl-D leaves"
   ])
-  for (const line of said) session.note(line)
+  for (const line of remarks) session.note(line)
   if (place.model === "local/rules")
     session.say(
       'No model yet: local/rules runs simple commands, such as "read FILE" or "list FOLDER".',

@@ -6,7 +6,7 @@ import { visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui"
 import * as Inert from "../terminal/Inert.ts"
 import type { Theme } from "./Theme.ts"
 
-/** What the lines before say about the next one. */
+/** The meaning of the lines before for the next one. */
 export interface State {
   /** The fence of the code block that is open. */
   readonly fence: string | undefined

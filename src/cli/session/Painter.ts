@@ -1,6 +1,6 @@
 /**
  * Draws the session on the main screen. Lines that are finished are written once, and stay above; the live region below them is drawn again
- * where it changed. What stands above is never written to again, also after a resize, so that it is the terminal's to scroll and select.
+ * where it changed. Lines above are never written to again, also after a resize, so that the terminal alone scrolls and selects them.
  */
 import { truncateToWidth, visibleWidth } from "@earendil-works/pi-tui"
 

@@ -1,4 +1,4 @@
-/** What a session asks a person: a panel takes keys on the screen, and a line in line mode. */
+/** The requests of a session to a person: a panel takes keys on the screen, and a line in line mode. */
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -44,7 +44,7 @@ interface ApprovalOptions {
   readonly preview: Preview.Preview
   /** The place of the request among those that wait, and their number. */
   readonly place: () => readonly [index: number, of: number]
-  /** What an answer "always" permits. */
+  /** The calls that an answer "always" permits, in words. */
   readonly scope: string
   /** Why the call needs an approval, and what the model wrote before it. */
   readonly why: ReadonlyArray<string>
@@ -53,96 +53,84 @@ interface ApprovalOptions {
   readonly show: (lines: ReadonlyArray<string>) => void
 }
 
-export const approval = ({ choose, place, preview, request, scope, show, why }: ApprovalOptions): Panel => {
-  let isWhole = false
-  let isWhy = false
-  const paint = (theme: Theme) => ({
-    dim: (text: string) => theme.style("dim", text),
-    red: (text: string) => theme.style("red", text),
-    green: (text: string) => theme.style("green", text),
-    bold: (text: string) => theme.style("bold", text)
-  })
+export const approval = (options: ApprovalOptions): Panel => {
+  const { choose, place, preview, request, show } = options
+  const view = { isWhole: false, isWhy: false }
+  const acts: Readonly<Record<string, () => void>> = {
+    y: choose.yes,
+    a: choose.always,
+    n: choose.no,
+    e: choose.edit,
+    escape: choose.stop,
+    w: () => void (view.isWhy = !view.isWhy),
+    v: () => {
+      if (!view.isWhole) showAll()
+      view.isWhole = !view.isWhole
+    }
+  }
+  const showAll = () => {
+    if (Preview.isCut(preview)) show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
+  }
   const title = () => {
     const [index, of] = place()
     return `Allow ${Inert.name(request.toolName)}?${of > 1 ? ` (${index} of ${of})` : ""}`
   }
-  const heading =
-    preview.title === request.toolName ? [] : [preview.title.replace(`${request.toolName} `, "")]
-  const plainPaint = { dim: same, red: same, green: same, bold: same }
-  const choices = () => {
-    const all = Preview.isCut(preview) ? " · v all" : ""
-    return `y yes · a always ${scope} · n no · e edit · w why${all} · Esc no and stop`
-  }
-  const on = (id: string): boolean => {
-    switch (id) {
-      case "y":
-        choose.yes()
-        return true
-      case "a":
-        choose.always()
-        return true
-      case "n":
-        choose.no()
-        return true
-      case "e":
-        choose.edit()
-        return true
-      case "w":
-        isWhy = !isWhy
-        return true
-      case "v":
-        isWhole = !isWhole
-        return true
-      case "escape":
-        choose.stop()
-        return true
-      default:
-        return true
-    }
-  }
   return {
     requestId: request.approvalId,
-    lines: (theme, width, rows) => {
-      const body = isWhole ? Preview.whole(preview, paint(theme)) : Preview.brief(preview, paint(theme))
-      const room = Math.max(1, rows - 8 - (isWhy ? why.length : 0))
-      const lines = [...heading, ...body].flatMap((line) => Markdown.wrapped(line, width - 2))
-      const cut =
-        lines.length > room
-          ? [...lines.slice(0, room), `… ${lines.length - room} more lines, v shows all`]
-          : lines
-      return [
-        theme.style("bold", title()),
-        ...cut.map((line) => `  ${line}`),
-        ...(isWhy
-          ? why
-              .flatMap((line) => Markdown.wrapped(theme.style("dim", line), width - 2))
-              .map((line) => `  ${line}`)
-          : []),
-        ...Markdown.wrapped(choices(), width - 2).map((line) => `  ${line}`)
-      ]
-    },
+    lines: (theme, width, rows) => approvalLines(options, view, title(), { theme, width, rows }),
+    // A key of another kind does nothing.
     key: ({ id }) => {
-      if (id === "v" && Preview.isCut(preview) && !isWhole)
-        show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
-      return on(id)
+      acts[id]?.()
+      return true
     },
     text: undefined,
     plain: () => [
       `approval: ${title()}`,
-      ...[...heading, ...Preview.brief(preview, plainPaint)].map((line) => `  ${line}`),
+      ...[...headingOf(options), ...Preview.brief(preview, plainPaint)].map((line) => `  ${line}`),
       `Allow ${Inert.name(request.toolName)}? y yes, a always, n no, e edit, w why, v all:`
     ],
     line: (line) => {
       const [answer = ""] = line.trim().toLowerCase()
       if (answer === "v") show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
-      else if (answer === "w") show(why.map((line) => `  ${line}`))
-      else if (["y", "a", "e"].includes(answer)) on(answer)
-      else choose.no()
+      else if (answer === "w") show(options.why.map((line) => `  ${line}`))
+      else (["y", "a", "e"].includes(answer) ? acts[answer] : choose.no)?.()
     }
   }
 }
 
+/** The place of a call of `write` or `edit`. */
+const headingOf = ({ preview, request: { toolName } }: ApprovalOptions): ReadonlyArray<string> =>
+  preview.title === toolName ? [] : [preview.title.replace(`${toolName} `, "")]
+
+const approvalLines = (
+  options: ApprovalOptions,
+  { isWhole, isWhy }: { readonly isWhole: boolean; readonly isWhy: boolean },
+  title: string,
+  { rows, theme, width }: { readonly theme: Theme; readonly width: number; readonly rows: number }
+): ReadonlyArray<string> => {
+  const { preview, scope, why } = options
+  const paint = paintOf(theme)
+  const body = isWhole ? Preview.whole(preview, paint) : Preview.brief(preview, paint)
+  const reasons = isWhy ? why.map((line) => theme.style("dim", line)) : []
+  const room = Math.max(1, rows - 8 - reasons.length)
+  const lines = [...headingOf(options), ...body].flatMap((line) => Markdown.wrapped(line, width - 2))
+  const more = lines.length - room
+  const cut = more > 0 ? [...lines.slice(0, room), `… ${more} more lines, v shows all`] : lines
+  const all = Preview.isCut(preview) || more > 0 ? " · v all" : ""
+  const choices = `y yes · a always ${scope} · n no · e edit · w why${all} · Esc no and stop`
+  const rest = [...reasons, choices].flatMap((line) => Markdown.wrapped(line, width - 2))
+  return [theme.style("bold", title), ...[...cut, ...rest].map((line) => `  ${line}`)]
+}
+
+const paintOf = (theme: Theme) => ({
+  dim: (text: string) => theme.style("dim", text),
+  red: (text: string) => theme.style("red", text),
+  green: (text: string) => theme.style("green", text),
+  bold: (text: string) => theme.style("bold", text)
+})
+
 const same = (text: string): string => text
+const plainPaint = { dim: same, red: same, green: same, bold: same }
 
 // ───────────────────────── Questions
 

@@ -1,6 +1,6 @@
 /**
  * An interactive session: the runs of one conversation, the messages that wait, and the requests to the person. It says what happens to a
- * face, which is the screen or line mode, and both tell it what the person does.
+ * face, which is the screen or line mode, and both call it for what the person does.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -46,7 +46,7 @@ interface Running {
     | undefined
 }
 
-/** What the session has spent in this program. */
+/** The calls and the time that the session has spent in this program. */
 export interface Spent {
   modelCalls: number
   toolCalls: number
@@ -104,7 +104,7 @@ export class Session {
   /** The tokens of the last request and its answer. */
   context = 0
   readonly spent: Spent = { modelCalls: 0, toolCalls: 0, ms: 0 }
-  /** What commands of the person wrote, for the next prompt. */
+  /** The outputs of commands of the person, for the next prompt. */
   private outputs: ReadonlyArray<string> = []
   private readonly fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>
 
@@ -126,7 +126,7 @@ export class Session {
     return this.id.slice(0, 8)
   }
 
-  /** What runs without a question. */
+  /** The mode, which decides about calls that run without a question. */
   get mode(): Mode.Mode {
     return MutableRef.get(this.place.policy.mode)
   }
@@ -173,10 +173,10 @@ export class Session {
 
   /** Runs an effect beside the keys, and says why it failed. */
   do(effect: Effect.Effect<unknown, Playing.Problem | Error, Services>): Fiber.Fiber<unknown> {
-    const said = Effect.catch(effect, (error) => Effect.sync(() => this.fail(wordsOf(error))))
+    const shown = Effect.catch(effect, (error) => Effect.sync(() => this.fail(wordsOf(error))))
     return this.fork(
       Effect.ensuring(
-        said,
+        shown,
         Effect.sync(() => this.face.changed())
       )
     )

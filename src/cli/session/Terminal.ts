@@ -20,7 +20,7 @@ export interface Terminal {
   readonly stop: Effect.Effect<void>
 }
 
-// Bracketed paste on; keys of Kitty's protocol, unambiguous, and the question whether the terminal has it; what it is, which each one answers.
+// Bracketed paste on; keys of Kitty's protocol, unambiguous, and two queries: whether the terminal has them, and for its kind, which each terminal answers.
 const enter = "\u001b[?2004h\u001b[>1u\u001b[?u\u001b[c"
 const otherKeys = "\u001b[>4;2m"
 const leave = "\u001b[?2026l\u001b[?1004l\u001b[?2004l\u001b[<u\u001b[>4;0m\u001b[0m\u001b[?25h"
@@ -41,7 +41,7 @@ export const open = Effect.fnUntraced(function* (
   const buffer = new StdinBuffer({ escapeTimeout: process.env["SSH_TTY"] === undefined ? 25 : 100 })
   const decoder = new StringDecoder("utf8")
   buffer.on("data", (data) => {
-    // A terminal that has Kitty's keys says so before it says which one it is.
+    // A terminal that has Kitty's keys answers that before its kind.
     // oxlint-disable-next-line no-control-regex -- Escape sequences.
     if (/^\u001b\[\?[\d;]*c$/.test(data) && !hasKitty) stdout.write(otherKeys)
     // oxlint-disable-next-line no-control-regex -- Escape sequences.

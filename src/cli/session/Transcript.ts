@@ -269,7 +269,7 @@ const resultOf = (row: RunView.Block, name: string): string => {
     : `${count} ${count === 1 ? "line" : "lines"}`
 }
 
-/** Why a call was refused, without the words that say so to the model. */
+/** Why a call was refused, without the words around it for the model. */
 const refusalOf = (text: string): string => {
   const hook = /refused by hook: .*/.exec(text)?.[0]
   if (hook !== undefined) return Inert.line(hook, 120)
@@ -330,7 +330,7 @@ export const diffLines = (diff: string, theme: Theme): ReadonlyArray<string> => 
   return isWhole ? shown : shown.filter((_, index) => !(lines[index] ?? "").startsWith("@@"))
 }
 
-/** A prompt as the transcript has it. What the program appended for the model is left out. */
+/** A prompt as the transcript has it. The parts that the program appended for the model are left out. */
 export const promptLines = (text: string, theme: Theme, width: number): ReadonlyArray<string> =>
   Inert.text(text.replace(/\n\n<(terminal|files)>\n[^]*$/, ""))
     .split("\n")

@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as RunOptions from "../../RunOptions.ts"
 import { table as limits } from "../../internal/limitTable.ts"
 import * as ServerSettings from "./ServerSettings.ts"
+import * as SessionSettings from "./SessionSettings.ts"
 import * as Setting from "./Setting.ts"
 import * as Values from "./Values.ts"
 
@@ -306,46 +307,6 @@ const bounds = {
   })
 }
 
-/** The settings of the interactive session, which means nothing to other commands. */
-const interactive = {
-  interactive: Setting.toggle({
-    name: "interactive",
-    alias: "i",
-    description: "Open a session, whose first prompt is the text",
-    isKept: false
-  }),
-  plain: Setting.toggle({
-    name: "plain",
-    description:
-      "Lines alone in the session: no cursor movement, colours or animation. On a pipe each line is a prompt"
-  }),
-  enter: Setting.choice({
-    name: "enter",
-    words: ["steer", "queue"] as const,
-    description: "What Enter does in the session while it works; Alt-Enter does the other. Default: steer"
-  }),
-  notify: Setting.choice({
-    name: "notify",
-    words: ["off", "bell", "osc9"] as const,
-    description: "How the session calls the person: not, by a bell, or by OSC 9. Default: bell"
-  }),
-  theme: Setting.choice({
-    name: "theme",
-    words: ["auto", "none"] as const,
-    description: "Colours of the session. Default: auto"
-  }),
-  title: Setting.toggle({
-    name: "title",
-    isNegated: true,
-    description: "Set the title of the terminal to the name of the session. Default: true"
-  }),
-  motion: Setting.toggle({
-    name: "motion",
-    isNegated: true,
-    description: "Let the clock of the session tick. Default: true"
-  })
-}
-
 const expected = "the id of a session, or its beginning"
 
 const session = {
@@ -471,7 +432,7 @@ export const all = {
   ...promptAndAnswer,
   ...ofTools,
   ...session,
-  ...interactive,
+  ...SessionSettings.settings,
   ...bounds
 }
 
@@ -486,7 +447,7 @@ export const groups = [
   group("PROMPT AND ANSWER", promptAndAnswer),
   group("TOOLS AND APPROVALS", ofTools),
   group("SESSION", session),
-  group("INTERACTIVE SESSION", interactive),
+  group("INTERACTIVE SESSION", SessionSettings.settings),
   group("BOUNDS AND PROGRAM", bounds),
   group("SERVER AND WORKERS", ServerSettings.settings)
 ]

@@ -30,7 +30,8 @@ export const exact = (raw: string): string => raw.replaceAll(deceptions, escaped
 /** Escapes as `exact` does, and line ends and tabs too, so that a name stays on one line. */
 export const name = (raw: string): string => exact(raw).replaceAll(/[\n\t]/g, escaped)
 
-const control = /(?![\n\t])\p{Cc}/u
+// Those that reorder text too.
+const control = /(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const controls = new RegExp(control, "gu")
 
 // In order: control, format, unassigned and private characters, and surrogate halves; separators except the
@@ -44,6 +45,9 @@ const escaped = (char: string): string => `\\u{${char.codePointAt(0)?.toString(1
 /** A value as a line of JSON. */
 export const json = (value: unknown): string => `${jsonText(JSON.stringify(value))}\n`
 
-/** Escapes the control characters above the space in JSON, which terminals obey too. JSON itself escapes those below it. */
+/** Escapes the characters above the space in JSON that terminals obey too, and those that reorder text. JSON itself escapes those below it. */
 export const jsonText = (json: string): string =>
-  json.replaceAll(/[\u007f-\u009f]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
+  json.replaceAll(
+    /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
