@@ -25,6 +25,8 @@ interface Source extends HookTrust.Content {
 
 /** The hooks of all files, for the agents of a session. */
 export interface Hooks {
+  /** The commands of all files, also those that do not run. */
+  readonly commands: ReadonlyArray<HookFile.Listed>
   readonly make: (given: CommandHooks.Given) => ReturnType<typeof CommandHooks.make>
 }
 
@@ -34,7 +36,7 @@ export const load = Effect.fnUntraced(function* (places: Places) {
   const { remarks, untrusted } = found
   const count = untrusted === 1 ? "1 hook of this project does" : `${untrusted} hooks of this project do`
   yield* say([...remarks, ...(untrusted === 0 ? [] : [`${count} not run: effect-agent config --trust`])])
-  const hooks: Hooks = { make: (given) => CommandHooks.make(found, given) }
+  const hooks: Hooks = { commands: found.commands, make: (given) => CommandHooks.make(found, given) }
   return hooks
 })
 

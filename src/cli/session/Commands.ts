@@ -49,8 +49,7 @@ export const enter = Effect.fnUntraced(function* (
 const command = Effect.fnUntraced(function* (session: Session, room: Face, name: string, args: string) {
   const row = CommandTable.find(name)
   if (row === undefined) {
-    const nearest =
-      NearestName.of(name, CommandTable.names) ?? CommandTable.names.find((one) => one.startsWith(name))
+    const nearest = nearestTo(name)
     return session.say(
       `Unknown command ${Inert.line(name)}.${nearest === undefined ? " /help lists them." : ` Did you mean ${nearest}?`}`
     )
@@ -59,6 +58,17 @@ const command = Effect.fnUntraced(function* (session: Session, room: Face, name:
     return session.say("Not while it works. Esc stops it.")
   yield* actions[row.name](session, args, room)
 })
+
+/** The command that a misspelt one probably means: the same letters in another order count as near. */
+const nearestTo = (name: string): string | undefined => {
+  const letters = (text: string) => [...text].toSorted().join("")
+  const { names } = CommandTable
+  return (
+    names.find((one) => letters(one) === letters(name)) ??
+    NearestName.of(name, names) ??
+    names.find((one) => one.startsWith(name))
+  )
+}
 
 /** Runs a command of the person, and keeps its output for the next prompt. */
 const ofShell = (session: Session, command: string, isSent: boolean) =>
@@ -339,6 +349,15 @@ const scopeOf = (key: string): string => {
   return Inert.line(`${name} ${words.replace(/^"([^]*)"$/, "$1")}`)
 }
 
+const hooks: Action = (session) =>
+  Effect.sync(() => {
+    const lines = session.place.hooks().map(({ command, isTrusted, last, matcher, point, source }) => {
+      const result = last === undefined ? "" : ` · ${last.result} · ${(last.millis / 1000).toFixed(1)} s`
+      return `${point} · ${matcher === "" ? "*" : matcher} · ${command} · ${source} · ${isTrusted ? "active" : "not trusted"}${result}`
+    })
+    session.say(...(lines.length === 0 ? ["No hooks."] : lines.map((line) => Inert.line(line, 1_000))))
+  })
+
 const notHere = say("That is no part of this session.")
 
 const actions: Readonly<Record<CommandTable.Name, Action>> = {
@@ -368,7 +387,7 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/copy": copy,
   "/diff": notHere,
   "/permissions": permissions,
-  "/hooks": notHere,
+  "/hooks": hooks,
   "/quit": (session, _args, room) =>
     Effect.sync(() => room.leave(session.run === undefined ? "quit" : "unfinished"))
 }

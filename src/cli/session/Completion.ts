@@ -1,8 +1,10 @@
 /** Completes commands, their arguments, and paths of files. */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
 import { execFile } from "node:child_process"
+import * as FindTool from "../../tools/FindTool.ts"
 import * as CommandTable from "./CommandTable.ts"
 import type { Session } from "./Session.ts"
 
@@ -73,15 +75,24 @@ const inGit = (cwd: string): Effect.Effect<ReadonlyArray<string> | undefined> =>
     return Effect.sync(() => void child.kill())
   })
 
+const decodeOutput = Schema.decodeUnknownOption(
+  Schema.Struct({
+    content: Schema.Array(Schema.Struct({ text: Schema.String })),
+    details: Schema.Struct({ found: Schema.Int })
+  })
+)
+
+/** Those of a folder without git, by the rules of its `.gitignore`. */
 const inFolder = Effect.fnUntraced(function* (cwd: string, typed: string) {
-  const files = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const folder = typed.includes("/") ? typed.slice(0, typed.lastIndexOf("/") + 1) : ""
-  const names = yield* Effect.orElseSucceed(files.readDirectory(path.resolve(cwd, folder)), () => [])
-  return yield* Effect.forEach(names.slice(0, 2_000), (name) =>
-    Effect.map(
-      Effect.option(files.stat(path.resolve(cwd, folder, name))),
-      (info) => `${folder}${name}${info._tag === "Some" && info.value.type === "Directory" ? "/" : ""}`
-    )
-  )
+  const { execute } = FindTool.make({ root: (yield* Path.Path).resolve(cwd) })
+  const output = yield* Effect.option(execute({ pattern: `./${typed}*` }))
+  return Option.match(Option.flatMap(output, decodeOutput), {
+    onNone: () => [],
+    onSome: ({ content, details }) =>
+      content
+        .map(({ text }) => text)
+        .join("\n")
+        .split("\n")
+        .slice(0, details.found)
+  })
 })

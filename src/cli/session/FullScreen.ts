@@ -40,6 +40,8 @@ export class FullScreen implements Face {
     | { readonly title: string; readonly before: string; readonly done: (text: string | undefined) => void }
     | undefined
   private lastKey = 0
+  /** Whether the panel takes keys: there was a pause since it came. */
+  private isArmed = false
   private panelSince = 0
   private shownPanel: Panels.Panel | undefined
   private lastEsc = 0
@@ -100,18 +102,24 @@ export class FullScreen implements Face {
   }
 
   readonly editor = (text: string, name: string) =>
-    this.terminal.suspended(
-      Effect.ensuring(
-        Effect.andThen(
-          Effect.sync(() => this.painter.clear()),
-          ExternalEditor.open(text, name)
-        ),
-        Effect.sync(() => {
-          this.painter.forget()
-          this.changed()
-        })
-      )
+    this.away(this.terminal.suspended(ExternalEditor.open(text, name)))
+
+  /** Whether another program has the screen. */
+  private isAway = false
+
+  /** Leaves the screen to an effect: nothing is drawn meanwhile. */
+  private away<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    this.painter.clear()
+    this.isAway = true
+    return Effect.ensuring(
+      effect,
+      Effect.sync(() => {
+        this.isAway = false
+        this.painter.forget()
+        this.changed()
+      })
     )
+  }
 
   readonly notify = (what: "approval" | "question" | "done"): void => {
     const how = this.session?.settings.notify ?? "bell"
@@ -154,6 +162,7 @@ export class FullScreen implements Face {
 
   private draw(now: number): void {
     const { session } = this
+    if (this.isAway) return
     const size = this.terminal.size()
     const { finished } = this
     this.finished = []
@@ -167,6 +176,7 @@ export class FullScreen implements Face {
     if (panel !== this.shownPanel) {
       this.shownPanel = panel
       this.panelSince = now
+      this.isArmed = false
     }
     const below = this.hint.map((line) => shortened(line, size.columns))
     const footer = Footer.line(session, size.columns)
@@ -206,14 +216,14 @@ export class FullScreen implements Face {
   private key(key: Panels.Key): void {
     const { session } = this
     const now = Date.now()
-    const isFresh = now - Math.max(this.lastKey, this.panelSince) < quiet
+    if (now - Math.max(this.lastKey, this.panelSince) >= quiet) this.isArmed = true
     this.lastKey = now
     this.hint = []
     if (session === undefined) return this.input.key(key.data)
     const panel = this.editing === undefined ? session.panel : undefined
     if (panel !== undefined && !isGlobal(key.id)) {
       // Text that was typed before the panel came is no answer to it.
-      const isEarly = panel.requestId !== undefined && isFresh
+      const isEarly = panel.requestId !== undefined && !this.isArmed
       if (!isEarly && panel.key(key)) return
       if (!isEarly && panel.text !== undefined && key.id === "enter") {
         const text = this.input.text
@@ -274,18 +284,7 @@ export class FullScreen implements Face {
       case "ctrl+l":
         return this.painter.clear()
       case "ctrl+z":
-        return void session.do(
-          Effect.andThen(
-            Effect.sync(() => this.painter.clear()),
-            Effect.andThen(
-              this.terminal.stop,
-              Effect.sync(() => {
-                this.painter.forget()
-                this.changed()
-              })
-            )
-          )
-        )
+        return void session.do(this.away(this.terminal.stop))
       default:
         break
     }

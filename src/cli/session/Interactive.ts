@@ -1,6 +1,7 @@
 /** The interactive session: opens its place and its screen, and leaves them. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { homedir } from "node:os"
@@ -67,9 +68,14 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   const room =
     reason === undefined ? yield* FullScreen.open(history.prompts) : yield* LineMode.open(theme, reason)
   const remarks: Array<string> = [...options.remarks]
-  const place = yield* placeOf(options).pipe(Effect.provideService(Screen.Screen, quiet(remarks, theme)))
-  const screen = quiet([], theme, (line) => session.note(line))
-  const session: Session.Session = yield* Session.make({
+  const target = {
+    show: (line: string): void => {
+      remarks.push(line)
+    }
+  }
+  const services = Layer.succeed(Screen.Screen, quiet(target))
+  const place = yield* Effect.provide(placeOf(options), services)
+  const session = yield* Session.make({
     place,
     settings,
     theme,
@@ -78,11 +84,12 @@ export const run = Effect.fnUntraced(function* (options: Options) {
     version,
     sessionId: crypto.randomUUID(),
     isMade: false
-  }).pipe(Effect.provideService(Screen.Screen, screen))
+  }).pipe(Effect.provide(services))
   session.name = Option.getOrUndefined(settings.name)
   session.effort = Option.getOrUndefined(settings.effort)
   room.show(session)
   yield* greet(session, remarks)
+  target.show = (line) => session.note(line)
   yield* begin(session, options)
   if (options.prompt.trim() !== "") session.do(session.send(options.prompt))
   const { ending, patience: wait } = yield* ExitCode.Signals
@@ -99,20 +106,18 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   return left.how === "unfinished" && wasWorking ? 130 : ExitCode.answered
 }, Effect.scoped)
 
-const placeOf = ({ server, settings }: Options) =>
-  server === undefined
-    ? Places.embedded(settings, process.env)
-    : Effect.provide(Places.remote(settings, process.env, server), Network.http)
+const placeOf = Effect.fnUntraced(function* ({ server, settings }: Options) {
+  if (server === undefined) return yield* Places.embedded(settings, process.env)
+  // The client lives as long as the session.
+  const http = yield* Layer.build(Network.http)
+  return yield* Effect.provideContext(Places.remote(settings, process.env, server), http)
+})
 
-/** A screen whose lines are kept, or shown in the session: nothing else may write to the terminal. */
-const quiet = (
-  lines: Array<string>,
-  _theme: Theme.Theme,
-  show: (line: string) => void = (line) => void lines.push(line)
-): Screen.Screen["Service"] => {
+/** A screen whose lines the session shows: nothing else may write to the terminal. */
+const quiet = (target: { readonly show: (line: string) => void }): Screen.Screen["Service"] => {
   const write = (text: string) =>
     Effect.sync(() => {
-      for (const line of text.split("\n")) if (line.trim() !== "") show(line)
+      for (const line of text.split("\n")) if (line.trim() !== "") target.show(line)
     })
   return Screen.Screen.of({
     out: write,

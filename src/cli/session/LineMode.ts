@@ -54,10 +54,38 @@ export class LineMode implements Face {
     if (lines.length > 0) process.stdout.write(lines.map((line) => `${line.trimEnd()}\n`).join(""))
   }
 
+  /** The part of an answer that has no whole paragraph yet. */
+  private answer = ""
+
   readonly events = (events: ReadonlyArray<AgentEvent>): void => {
     this.isFolding = true
-    for (const event of events) this.write(linesOf(event))
+    for (const event of events) this.write(this.linesOf(event))
   }
+
+  private linesOf(event: AgentEvent): ReadonlyArray<string> {
+    if (event.path !== undefined) return linesOf(event)
+    if (event._tag === "MessageDelta") {
+      if (event.delta._tag === "TextStart") this.answer = ""
+      if (event.delta._tag !== "TextDelta" && event.delta._tag !== "TextEnd") return []
+      this.answer += event.delta._tag === "TextDelta" ? event.delta.delta : ""
+      const end = event.delta._tag === "TextEnd" ? this.answer.length : this.answer.lastIndexOf("\n\n")
+      if (end < 0) return []
+      const whole = this.answer.slice(0, end).trim()
+      this.answer = this.answer.slice(end)
+      this.hasAnswer ||= whole !== ""
+      return whole === "" ? [] : labelled("agent", whole, "")
+    }
+    if (event._tag !== "MessageEnd" || event.message.role !== "assistant") return linesOf(event)
+    const { hasAnswer } = this
+    this.hasAnswer = false
+    const rest = this.answer.trim()
+    this.answer = ""
+    if (!hasAnswer) return linesOf(event)
+    return rest === "" ? [] : labelled("agent", rest, "")
+  }
+
+  /** Whether a part of the answer was written. */
+  private hasAnswer = false
 
   readonly changed = (): void => void Queue.offerUnsafe(this.items, { _tag: "Changed" })
 
@@ -165,25 +193,29 @@ export class LineMode implements Face {
   }
 }
 
+/** The lines of a text, each with its label. */
+const labelled = (label: string, text: string, indent: string): ReadonlyArray<string> =>
+  Inert.text(text.trimEnd())
+    .split("\n")
+    .map((line) => `${indent}${label}: ${line}`)
+
 /** The lines of an event. */
 const linesOf = (event: AgentEvent): ReadonlyArray<string> => {
   const indent = "  ".repeat(event.path?.length ?? 0)
-  const labelled = (label: string, text: string) =>
-    Inert.text(text.trimEnd())
-      .split("\n")
-      .map((line) => `${indent}${label}: ${line}`)
   switch (event._tag) {
     case "MessageEnd": {
       const { message } = event
-      if (message.role === "user") return labelled("you", Message.textOf(message))
+      if (message.role === "user") return labelled("you", Message.textOf(message), indent)
       if (message.role !== "assistant") return []
       return message.content.flatMap((block) => {
-        if (block.type === "text" && block.text.trim() !== "") return labelled("agent", block.text)
-        return block.type === "thinking" && block.text.trim() !== "" ? labelled("thinking", block.text) : []
+        if (block.type === "text" && block.text.trim() !== "") return labelled("agent", block.text, indent)
+        return block.type === "thinking" && block.text.trim() !== ""
+          ? labelled("thinking", block.text, indent)
+          : []
       })
     }
     case "ToolExecutionStart":
-      return labelled("tool", Output.titleOf(event.toolName, event.params))
+      return labelled("tool", Output.titleOf(event.toolName, event.params), indent)
     case "ToolExecutionEnd":
       return [`${indent}result: ${resultOf(event)}`]
     case "ModelCallRetry":

@@ -55,7 +55,7 @@ interface ApprovalOptions {
 
 export const approval = (options: ApprovalOptions): Panel => {
   const { choose, place, preview, request, show } = options
-  const view = { isWhole: false, isWhy: false }
+  const view = { isWhy: false }
   const acts: Readonly<Record<string, () => void>> = {
     y: choose.yes,
     a: choose.always,
@@ -63,13 +63,7 @@ export const approval = (options: ApprovalOptions): Panel => {
     e: choose.edit,
     escape: choose.stop,
     w: () => void (view.isWhy = !view.isWhy),
-    v: () => {
-      if (!view.isWhole) showAll()
-      view.isWhole = !view.isWhole
-    }
-  }
-  const showAll = () => {
-    if (Preview.isCut(preview)) show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
+    v: () => show(Preview.whole(preview, plainPaint).map((line) => `  ${line}`))
   }
   const title = () => {
     const [index, of] = place()
@@ -104,13 +98,13 @@ const headingOf = ({ preview, request: { toolName } }: ApprovalOptions): Readonl
 
 const approvalLines = (
   options: ApprovalOptions,
-  { isWhole, isWhy }: { readonly isWhole: boolean; readonly isWhy: boolean },
+  { isWhy }: { readonly isWhy: boolean },
   title: string,
   { rows, theme, width }: { readonly theme: Theme; readonly width: number; readonly rows: number }
 ): ReadonlyArray<string> => {
   const { preview, scope, why } = options
   const paint = paintOf(theme)
-  const body = isWhole ? Preview.whole(preview, paint) : Preview.brief(preview, paint)
+  const body = Preview.brief(preview, paint)
   const reasons = isWhy ? why.map((line) => theme.style("dim", line)) : []
   const room = Math.max(1, rows - 8 - reasons.length)
   const lines = [...headingOf(options), ...body].flatMap((line) => Markdown.wrapped(line, width - 2))

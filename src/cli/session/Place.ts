@@ -22,6 +22,7 @@ import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
+import type * as CommandHooks from "../hooks/CommandHooks.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
@@ -41,6 +42,8 @@ export interface Place {
   readonly project: Workspace.Workspace | undefined
   /** Opens a session, whose agent continues what has not ended, where runs are in this process. */
   readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
+  /** The command hooks, also those that do not run. */
+  readonly hooks: () => ReadonlyArray<CommandHooks.Status>
   /** Empties the task list of a session, where runs are in this process. */
   readonly clearTasks: ((sessionId: string) => Effect.Effect<void, Error>) | undefined
   /** Checks a model that the session is to have, and succeeds with its name. */
@@ -60,10 +63,21 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
   const root = (yield* Path.Path).resolve(settings.cwd)
   // A line of a pipe is a prompt, and no answer.
   const policy = Requests.policyOf(settings, root, process.stdin.isTTY ? "wait" : "deny")
-  const { artifacts, cwd, listed, logs, store } = yield* settings.noSession
-    ? unkept(settings)
-    : Sessions.at(settings)
-  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
+  const {
+    artifacts,
+    cwd,
+    listed: within,
+    logs,
+    store
+  } = yield* settings.noSession ? unkept(settings) : Sessions.at(settings)
+  const found = yield* AgentSetup.loadHooks(settings)
+  let listed: () => ReadonlyArray<CommandHooks.Status> = () => found?.commands ?? []
+  const hooks = found && {
+    ...found,
+    make: (given: CommandHooks.Given) =>
+      Effect.tap(found.make(given), ({ list }) => Effect.sync(() => void (listed = list)))
+  }
+  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell, hooks }
   const named = (model: string) => {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
     return ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
@@ -88,7 +102,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
       Layer.succeed(ArtifactStore.ArtifactStore, artifacts)
     )
   )
-  const { host, runs } = yield* LiveRuns.make({ ...listed, cwd, idle, adopts: true }).pipe(
+  const { host, runs } = yield* LiveRuns.make({ ...within, cwd, idle, adopts: true }).pipe(
     Effect.provideContext(Context.pick(Agents.Agents, RunLogStore.RunLogStore, SessionStore)(services))
   )
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof named>>>()
@@ -101,6 +115,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     policy,
     project,
     agent: (sessionId) => host.ask(sessionId, ({ open }) => open),
+    hooks: () => listed(),
     clearTasks: (sessionId) =>
       host.ask(
         sessionId,
@@ -144,6 +159,7 @@ export const remote = Effect.fnUntraced(function* (
     policy: Requests.policyOf(settings, root),
     project: undefined,
     agent: undefined,
+    hooks: () => [],
     clearTasks: undefined,
     choose: Effect.succeed
   }
