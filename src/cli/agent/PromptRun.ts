@@ -70,7 +70,9 @@ const isSession = (words: string, settings: Settings.Settings): boolean => {
   if (inputFormat !== "text" || outputFormat !== "text" || Option.isSome(outputSchema) || print) return false
   if (interactive) return true
   const { stdin, stdout } = process
-  return words.trim() === "" && file.length === 0 && (plain || (stdin.isTTY === true && stdout.isTTY === true))
+  return (
+    words.trim() === "" && file.length === 0 && (plain || (stdin.isTTY === true && stdout.isTTY === true))
+  )
 }
 
 interface Reached {
@@ -97,7 +99,10 @@ const session = Effect.fnUntraced(function* (
     isHere && !picks
       ? yield* settingsOf(flags, read)
       : { settings: { ...read.settings, resume: Option.none<string>() }, remarks: read.remarks }
-  if (!isHere) yield* Effect.promise(() => import("./ServerRuns.ts")).pipe(Effect.flatMap(({ check }) => check(read.picks)))
+  if (!isHere)
+    yield* Effect.promise(() => import("./ServerRuns.ts")).pipe(
+      Effect.flatMap(({ check }) => check(read.picks))
+    )
   const { run } = yield* Effect.promise(() => import("../session/Interactive.ts"))
   const whole = run({
     settings: found.settings,
@@ -107,7 +112,11 @@ const session = Effect.fnUntraced(function* (
     server: Option.getOrUndefined(server),
     from: picks
       ? "list"
-      : { continue: read.settings.continue, resume: isHere ? found.settings.resume : resume, fork: isHere ? found.settings.fork : fork }
+      : {
+          continue: read.settings.continue,
+          resume: isHere ? found.settings.resume : resume,
+          fork: isHere ? found.settings.fork : fork
+        }
   })
   return Effect.mapError(whole, Playing.failureOf)
 })
