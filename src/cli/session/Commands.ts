@@ -59,7 +59,7 @@ const command = Effect.fnUntraced(function* (session: Session, room: Face, name:
   yield* actions[row.name](session, args, room)
 })
 
-/** The command that a misspelt one probably means: the same letters in another order count as near. */
+/** The command that a misspelt one probably means. One with its letters in another order is near. */
 const nearestTo = (name: string): string | undefined => {
   const letters = (text: string) => [...text].toSorted().join("")
   const { names } = CommandTable

@@ -8,14 +8,11 @@ import type * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as RunOptions from "../../RunOptions.ts"
 import { table as limits } from "../../internal/limitTable.ts"
+import * as PromptSettings from "./PromptSettings.ts"
 import * as ServerSettings from "./ServerSettings.ts"
 import * as SessionSettings from "./SessionSettings.ts"
 import * as Setting from "./Setting.ts"
 import * as Values from "./Values.ts"
-
-/** Paths of files or folders. */
-const paths = (texts: ReadonlyArray<string>) =>
-  texts.every((text) => text.trim() !== "") ? Option.some(texts) : Option.none()
 
 /** A project must not change this setting without the user's consent. */
 const always = { widens: () => true }
@@ -130,7 +127,7 @@ const ofTools = {
     metavar: "DIR",
     description: "Let commands in the sandbox change this folder too. May be repeated",
     flag: Flag.Directory("writable"),
-    read: paths,
+    read: Values.paths,
     expected: "a folder",
     rules: always
   }),
@@ -160,7 +157,7 @@ const ofTools = {
     name: "hooks-from",
     metavar: "FILE",
     description: "Run the command hooks of this file too, such as .claude/settings.json. May be repeated",
-    read: paths,
+    read: Values.paths,
     expected: "the path of a file"
   }),
   disableHooks: Setting.toggle({
@@ -185,65 +182,6 @@ const ofTools = {
       "Characters of a tool result that the model gets at once. It reads the rest with the tool read_artifact. Default: 60000",
     isFine: (value) => Values.isCount(value) && value >= 1000,
     expected: "a number of at least 1000"
-  })
-}
-
-const outputs = ["text", "json", "stream-json"] as const
-const inputs = ["text", "stream-json"] as const
-
-const promptAndAnswer = {
-  file: Setting.list({
-    name: "file",
-    alias: "f",
-    metavar: "PATH",
-    description: "Send this text, image or PDF with the prompt, as @PATH in the prompt does. May be repeated",
-    read: paths,
-    expected: "the path of a file",
-    flag: Flag.File("file"),
-    isKept: false
-  }),
-  inputFormat: Setting.choice({
-    name: "input-format",
-    words: inputs,
-    description:
-      'text: stdin is a part of the prompt. stream-json: each line of stdin is an object: {"type":"prompt","text":"…"}, or of the type steer, followUp, approve, answer or cancel. Default: text',
-    isKept: false
-  }),
-  print: Setting.toggle({
-    name: "print",
-    alias: "p",
-    description:
-      "Answer and exit, without asking for approvals. A stdout that is no terminal gets the answer alone, when it is whole",
-    isKept: false
-  }),
-  outputFormat: Setting.choice({
-    name: "output-format",
-    words: outputs,
-    description:
-      "text: the answer. json: one object at the end. stream-json: one event per line. Default: text"
-  }),
-  json: Setting.toggle({
-    name: "json",
-    description: "The same as --output-format stream-json",
-    isKept: false
-  }),
-  outputSchema: Setting.text({
-    name: "output-schema",
-    metavar: "FILE|JSON",
-    description: "JSON Schema that the answer must match",
-    read: Values.nonEmpty,
-    expected: "a file, or an object of JSON",
-    isKept: false
-  }),
-  output: Setting.text({
-    name: "output",
-    alias: "o",
-    metavar: "FILE",
-    description: "Write the final answer to a file too",
-    flag: Flag.File("output"),
-    read: Values.nonEmpty,
-    expected: "the path of a file",
-    isKept: false
   })
 }
 
@@ -429,7 +367,7 @@ const model = {
 
 export const all = {
   ...model,
-  ...promptAndAnswer,
+  ...PromptSettings.settings,
   ...ofTools,
   ...session,
   ...SessionSettings.settings,
@@ -444,7 +382,7 @@ const group = (
 /** The groups of the help, with the names of their flags. */
 export const groups = [
   group("MODEL", model),
-  group("PROMPT AND ANSWER", promptAndAnswer),
+  group("PROMPT AND ANSWER", PromptSettings.settings),
   group("TOOLS AND APPROVALS", ofTools),
   group("SESSION", session),
   group("INTERACTIVE SESSION", SessionSettings.settings),

@@ -186,3 +186,7 @@ export const store = (text: string): Option.Option<StoreAddress> => {
 
 /** A text without the password of an address in it. */
 export const withoutPassword = (text: string): string => text.replace(/(\/\/[^/\s:@]*:)[^/\s@]*@/, "$1…@")
+
+/** Paths of files or folders. */
+export const paths = (texts: ReadonlyArray<string>) =>
+  texts.every((text) => text.trim() !== "") ? Option.some(texts) : Option.none()
