@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as CommandLine from "../../src/cli/CommandLine.ts"
+import * as Words from "../../src/cli/Words.ts"
 
 const commands = new Set(["sessions", "serve", "models", "mcp"])
 
@@ -12,14 +12,14 @@ describe("the words of the command line", () => {
     ["-m models hi", "-m models hi"],
     ["-- --json sessions", "-- --json sessions"]
   ])("%s: flags before a command count behind it", (line, expected) => {
-    assert.strictEqual(CommandLine.read(line.split(" "), commands).join(" "), expected)
+    assert.strictEqual(Words.read(line.split(" "), commands).join(" "), expected)
   })
 
   it("let --resume stand without a session", () => {
-    assert.deepStrictEqual(CommandLine.read(["-r"], commands), ["-r", ""])
-    assert.deepStrictEqual(CommandLine.read(["--resume", "--json"], commands), ["--resume", "", "--json"])
-    assert.deepStrictEqual(CommandLine.read(["-r", "46f5", "hi"], commands), ["-r", "46f5", "hi"])
-    assert.deepStrictEqual(CommandLine.read(["--", "-r"], commands), ["--", "-r"])
+    assert.deepStrictEqual(Words.read(["-r"], commands), ["-r", ""])
+    assert.deepStrictEqual(Words.read(["--resume", "--json"], commands), ["--resume", "", "--json"])
+    assert.deepStrictEqual(Words.read(["-r", "46f5", "hi"], commands), ["-r", "46f5", "hi"])
+    assert.deepStrictEqual(Words.read(["--", "-r"], commands), ["--", "-r"])
   })
 
   it.each([
@@ -31,6 +31,6 @@ describe("the words of the command line", () => {
     ["list sessions", ["list", "sessions"], false],
     ["explain", ["explain"], false]
   ] as const)("are no prompt if %j is nearly a command: %j", (prompt, args, isMisspelt) => {
-    assert.strictEqual(CommandLine.misspelling(prompt, args, commands) !== undefined, isMisspelt)
+    assert.strictEqual(Words.misspelling(prompt, args, commands) !== undefined, isMisspelt)
   })
 })
