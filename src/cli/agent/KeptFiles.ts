@@ -90,9 +90,11 @@ export const removing = (store: Service, place: Place): Service => ({
 export const keeperOf = Effect.fnUntraced(function* (place: Place, sessionId: string, isResumed: boolean) {
   const opened = yield* Effect.cached(place.open(sessionId))
   if (isResumed && (yield* place.has(sessionId))) yield* Effect.ignore(opened, { log: "Warn" })
-  const keeper: Keeper = {
-    file: (change) => Effect.flatMap(opened, (files) => files.file(change)),
-    command: (root, run) => Effect.flatMap(opened, (files) => files.command(root, run))
-  }
-  return keeper
+  return lazily(opened)
+})
+
+/** A keeper that opens with the first change. */
+export const lazily = (opened: Effect.Effect<FileKeeper, KeepFailed>): Keeper => ({
+  file: (change) => Effect.flatMap(opened, (files) => files.file(change)),
+  command: (root, run) => Effect.flatMap(opened, (files) => files.command(root, run))
 })

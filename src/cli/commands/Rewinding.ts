@@ -120,6 +120,13 @@ const promptsOf = ({ entries, view }: Contents): ReadonlyArray<Prompt> => {
   return prompts
 }
 
+/** How many of the newest items are of runs since a prompt. */
+export const countSince = (contents: Contents, messageId: string, items: ReadonlyArray<Item>): number => {
+  const prompt = promptsOf(contents).find((one) => one.messageId === messageId)
+  if (prompt === undefined) return 0
+  return items.length - items.findLastIndex((item) => !isSince(contents, item, prompt.start)) - 1
+}
+
 /** Whether the run of an item began at a place of the entries, or later. */
 const isSince = ({ entries }: Contents, { runId }: Item, start: number): boolean => {
   const first = (id: string): number => {

@@ -76,6 +76,19 @@ export class FileKeeper implements Keeper {
     return this.state
   }
 
+  /** The first version of each file that was changed, by path. */
+  get firstVersions(): ReadonlyMap<string, Version.Version> {
+    const all = this.state.back.flatMap(({ changes }) => changes)
+    return new Map(all.toReversed().map(({ before, path }) => [path, before]))
+  }
+
+  /** The text of a version, `""` for one that is not kept. */
+  text(version: Version.Version): Effect.Effect<string, KeepFailed> {
+    return version.kind === "file" && version.kept
+      ? Effect.map(this.store.get(version.hash), (bytes) => new TextDecoder().decode(bytes))
+      : Effect.succeed("")
+  }
+
   // ───────────────────────── Keeping
 
   file({ content, path, through }: Change) {

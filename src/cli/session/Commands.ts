@@ -14,6 +14,7 @@ import * as Clipboard from "./Clipboard.ts"
 import * as CommandTable from "./CommandTable.ts"
 import * as Contents from "./Contents.ts"
 import * as Context from "./Context.ts"
+import * as FileCommands from "./FileCommands.ts"
 import * as Footer from "./Footer.ts"
 import * as Keyring from "./Keyring.ts"
 import * as Keys from "./Keys.ts"
@@ -366,8 +367,8 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/effort": effort,
   "/context": (session) => Effect.map(Context.lines(session), (lines) => session.say(...lines)),
   "/compact": compact,
-  "/undo": notHere,
-  "/redo": notHere,
+  "/undo": FileCommands.undo,
+  "/redo": FileCommands.redo,
   "/rewind": Switching.rewind,
   "/sessions": Switching.sessions,
   "/resume": Switching.resume,
@@ -385,7 +386,7 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/cost": cost,
   "/export": exported,
   "/copy": copy,
-  "/diff": notHere,
+  "/diff": FileCommands.diff,
   "/permissions": permissions,
   "/hooks": hooks,
   "/quit": (session, _args, room) =>

@@ -15,6 +15,7 @@ import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
 import type * as Workspace from "../../skills/Workspace.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
+import * as KeptFiles from "../agent/KeptFiles.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as Network from "../agent/Network.ts"
@@ -22,6 +23,9 @@ import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
+import * as Rewinding from "../commands/Rewinding.ts"
+import type { FileKeeper } from "../files/FileKeeper.ts"
+import type { KeepFailed } from "../files/KeptStore.ts"
 import type * as CommandHooks from "../hooks/CommandHooks.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -44,6 +48,10 @@ export interface Place {
   readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
   /** The command hooks, also those that do not run. */
   readonly hooks: () => ReadonlyArray<CommandHooks.Status>
+  /** The versions of files that a session keeps, where runs are in this process. */
+  readonly files: ((sessionId: string) => Effect.Effect<FileKeeper, Error>) | undefined
+  /** Counts the runs since a prompt that changed files. */
+  readonly changesSince: ((sessionId: string, messageId: string) => Effect.Effect<number, Error>) | undefined
   /** Empties the task list of a session, where runs are in this process. */
   readonly clearTasks: ((sessionId: string) => Effect.Effect<void, Error>) | undefined
   /** Checks a model that the session is to have, and succeeds with its name. */
@@ -66,6 +74,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
   const {
     artifacts,
     cwd,
+    kept,
     listed: within,
     logs,
     store
@@ -82,14 +91,36 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
     return ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
   }
-  const agents = Agents.layer(({ model, session }) =>
+  const keepers = new Map<string, Effect.Effect<FileKeeper, KeepFailed>>()
+  /** One keeper of a session: its agent and the commands of the person share it. */
+  const files = (sessionId: string) =>
+    Effect.suspend(() => {
+      const known = keepers.get(sessionId)
+      if (known !== undefined || kept === undefined) return known ?? Effect.die("no store keeps files")
+      return Effect.flatMap(Effect.cached(kept.open(sessionId)), (opened) => {
+        keepers.set(sessionId, opened)
+        return opened
+      })
+    })
+  /** Ends what a killed process has left of a restore. */
+  const settled = Effect.fnUntraced(function* (sessionId: string) {
+    if (kept === undefined || keepers.has(sessionId) || !(yield* kept.has(sessionId))) return
+    yield* Effect.ignore(files(sessionId), { log: "Warn" })
+  })
+  const keeping = (sessionId: string) =>
+    kept === undefined ? {} : { keeper: KeptFiles.lazily(files(sessionId)) }
+  const agents = Agents.layer(({ model, session, sessionId }) =>
     Effect.gen(function* () {
       const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
       const options = { ...session.restored.options, ...(model === undefined ? {} : { model: chosen.model }) }
       const given = { ...session, restored: { ...session.restored, options } }
       const services = yield* Layer.build(chosen.provider)
       return yield* Effect.provide(
-        AgentSetup.make({ ...plan, choice: chosen }, { session: given, artifacts }, policy),
+        AgentSetup.make(
+          { ...plan, choice: chosen },
+          { session: given, artifacts, ...keeping(sessionId) },
+          policy
+        ),
         services
       )
     })
@@ -114,8 +145,14 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     root,
     policy,
     project,
-    agent: (sessionId) => host.ask(sessionId, ({ open }) => open),
+    agent: (sessionId) => Effect.andThen(settled(sessionId), host.ask(sessionId, ({ open }) => open)),
     hooks: () => listed(),
+    files: kept === undefined ? undefined : files,
+    changesSince: (sessionId, messageId) =>
+      Effect.gen(function* () {
+        const { back } = (yield* files(sessionId)).current
+        return Rewinding.countSince(yield* store.read(sessionId), messageId, back)
+      }),
     clearTasks: (sessionId) =>
       host.ask(
         sessionId,
@@ -136,6 +173,7 @@ const unkept = Effect.fnUntraced(function* ({ cwd }: Pick<Settings, "cwd">) {
     store: Context.get(services, SessionStore),
     artifacts: Context.get(services, ArtifactStore.ArtifactStore),
     logs: RunLogStore.layerMemory,
+    kept: undefined,
     listed: {},
     cwd: (yield* Path.Path).resolve(cwd)
   }
@@ -160,6 +198,8 @@ export const remote = Effect.fnUntraced(function* (
     project: undefined,
     agent: undefined,
     hooks: () => [],
+    files: undefined,
+    changesSince: undefined,
     clearTasks: undefined,
     choose: Effect.succeed
   }

@@ -7,6 +7,7 @@ import * as TaskList from "../agent/TaskList.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Contents from "./Contents.ts"
+import * as FileCommands from "./FileCommands.ts"
 import * as Markdown from "./Markdown.ts"
 import * as Panels from "./Panel.ts"
 import type { Face } from "./Face.ts"
@@ -165,9 +166,17 @@ export const rewind = Effect.fnUntraced(function* (session: Session, args: strin
       Panels.keys({
         title: [`Back to "${Inert.line(prompts.find((one) => one.id === id)?.text ?? "", 60)}"`],
         keys: [
-          ["1", "files and conversation", () => done(() => back(id))],
+          [
+            "1",
+            "files and conversation",
+            () =>
+              done(() => {
+                back(id)
+                session.do(FileCommands.backTo(session, id))
+              })
+          ],
           ["2", "conversation", () => done(() => back(id))],
-          ["3", "files", () => done(() => session.say("Nothing to undo."))]
+          ["3", "files", () => done(() => void session.do(FileCommands.backTo(session, id)))]
         ],
         cancel: () => session.hide()
       })
