@@ -73,6 +73,15 @@ describe("mcp login, logout and list", () => {
         })
         const asked = yield* ask(place)
         assert.include(asked.stdout, "12:00")
+        const { cwd, env } = place
+        mkdirSync(join(cwd, "config/effect-agent"), { recursive: true })
+        const config = JSON.stringify({ mcpConfig: join(cwd, "mcp.json") })
+        writeFileSync(join(cwd, "config/effect-agent/config.json"), config)
+        const byConfig = yield* run(["mcp", "list"], {
+          cwd,
+          env: { ...env, XDG_CONFIG_HOME: join(cwd, "config") }
+        })
+        assert.strictEqual(byConfig.stdout, "web · connected · 1 tool\noff · off\n")
         const kept = readFileSync(place.tokens, "utf8")
         const out = yield* mcp(place, "logout", "web")
         assert.deepStrictEqual([out.code, out.stdout], [0, "Signed out of web.\n"])
@@ -159,7 +168,9 @@ describe("mcp login, logout and list", () => {
         )
         assert.strictEqual((yield* signIn(own)).code, 0)
         assert.include(readFileSync(secret, "utf8"), "access-")
-        assert.isFalse(existsSync(place.tokens))
+        assert.deepStrictEqual(JSON.parse(readFileSync(place.tokens, "utf8")), {
+          [`web ${oauth.url}`]: "keyring"
+        })
         assert.include((yield* mcp(own, "list")).stdout, "web · connected · 1 tool\n")
         assert.include((yield* mcp(own, "logout", "web")).stdout, "Signed out of web.")
         assert.isFalse(existsSync(secret))

@@ -1,8 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { ConfigProvider, Deferred, Effect, Fiber, Layer, Option, Queue } from "effect"
 import { TestClock } from "effect/testing"
-import { ToolRegistry } from "effect-agent"
+import { Agent, ToolRegistry } from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -198,6 +199,37 @@ describe("the servers of a process", () => {
         const unknown = yield* Effect.flip(servers.reconnect("wed"))
         assert.match(unknown.message, /Did you mean web\?$/)
       }).pipe(Effect.scoped, Effect.provide(services))
+  )
+
+  it.live("say that a server no longer takes its tokens, and come back by themselves after a sign-in", () =>
+    Effect.gen(function* () {
+      const oauth = yield* OAuth.serve
+      const given = settings({ url: oauth.url })
+      yield* McpSignIn.login(given, "web", face)
+      const said = yield* Queue.unbounded<string>()
+      const servers = yield* McpServers.open(given, "m", (line) => Queue.offer(said, line))
+      const agent = yield* Agent.make({ model: "m" }).pipe(
+        Effect.provide(
+          ScriptedProvider.layer([
+            ScriptedProvider.toolCall("mcp__web__now", {}),
+            ScriptedProvider.text("no")
+          ])
+        )
+      )
+      yield* servers.join(agent.tools)
+      oauth.valid.clear()
+      oauth.faults = { token: { status: 503, body: '{"error":"temporarily_unavailable"}' } }
+      yield* agent.prompt("Which time is it?")
+      assert.notInclude(JSON.stringify(yield* servers.list), "sign-in")
+      oauth.faults = { token: { status: 400, body: '{"error":"invalid_grant"}' } }
+      assert.strictEqual(yield* Queue.take(said), "web needs sign-in: effect-agent mcp login web")
+      assert.deepStrictEqual(yield* servers.list, [{ name: "web", state: "needs sign-in" }])
+      oauth.faults = {}
+      yield* McpSignIn.login(given, "web", face)
+      const isBack = Effect.map(servers.list, ([status]) => status?.state === "connected")
+      yield* Effect.repeat(Effect.delay(isBack, "20 millis"), { until: (isBack) => isBack, times: 500 })
+      assert.deepStrictEqual(yield* servers.list, [{ name: "web", state: "connected", tools: 1 }])
+    }).pipe(Effect.scoped, Effect.provide(services))
   )
 
   it.live("are off with --no-mcp", () =>

@@ -73,7 +73,7 @@ export const set = Effect.fnUntraced(function* (
 export const remove = Effect.fnUntraced(function* (vendor: string, env: Vendors.Environment) {
   const { id } = yield* known(vendor)
   const path = yield* file(env)
-  return yield* PrivateFile.locked(path, keys.put(path, id, undefined))
+  return (yield* PrivateFile.locked(path, keys.put(path, id, undefined))) !== undefined
 })
 
 const known = (id: string): Effect.Effect<Vendors.Hosted, UsageError> => {

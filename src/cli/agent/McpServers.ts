@@ -7,6 +7,7 @@ import type * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
 import * as McpClient from "../../mcp/McpClient.ts"
 import * as McpTools from "../../mcp/McpTools.ts"
 import type { ToolRegistry } from "../../ToolRegistry.ts"
@@ -198,9 +199,19 @@ const connected = Effect.fnUntraced(function* (one: McpConfig.Named, { model, sa
   const lack = error === undefined ? undefined : lackOf(one, error)
   if (lack?.state.state === "needs sign-in") return yield* Effect.andThen(say(lack.words), Effect.fail(lack))
   if (lack !== undefined) yield* say(`${lack.words}. It is tried again.`)
+  yield* Effect.forkScoped(refusals(one, client, say))
   const made: Connected = { client, options }
   return made
 })
+
+/** Says it once, if the server no longer takes the tokens of a sign-in. Those of a later one count by themselves. */
+const refusals = (one: McpConfig.Named, client: McpClient.McpClient, say: Notice) =>
+  client.states.pipe(
+    Stream.map(({ error }) => (error === undefined ? undefined : lackOf(one, error))),
+    Stream.filter((lack) => lack?.state.state === "needs sign-in"),
+    Stream.take(1),
+    Stream.runForEach((lack) => say(lack?.words ?? ""))
+  )
 
 /** The address, with the tokens of a sign-in. */
 const addressOf = Effect.fnUntraced(function* (one: McpConfig.Named, server: McpClient.Server) {

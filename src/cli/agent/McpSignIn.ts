@@ -122,7 +122,8 @@ const talk = <A>(
   Effect.tryPromise({
     try: (signal) => send((url, init) => fetch(url, { ...init, signal })),
     catch: (thrown) => {
-      const cause = thrown instanceof Error && thrown.cause instanceof Error ? `: ${thrown.cause.message}` : ""
+      const cause =
+        thrown instanceof Error && thrown.cause instanceof Error ? `: ${thrown.cause.message}` : ""
       return `${FailureText.firstLine(thrown)}${cause}`
     }
   }).pipe(

@@ -12,7 +12,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as SessionHome from "../../sessions/SessionHome.ts"
 import { UsageError } from "../ExitCode.ts"
 import * as PrivateFile from "../settings/PrivateFile.ts"
-import * as Keyring from "./Keyring.ts"
+import * as SystemKeyring from "./SystemKeyring.ts"
 
 const text = Schema.optionalKey(Schema.String)
 
@@ -37,7 +37,8 @@ export interface Server {
 
 const keyOf = ({ name, url }: Server): string => `${name} ${url}`
 
-const grants = PrivateFile.records(Grant)
+/** The values of the file: a grant, or that the keyring has it. Without a sign-in, no run asks the keyring, which may be locked. */
+const entries = PrivateFile.records(Schema.Union([Grant, Schema.Literal("keyring")]))
 
 const encode = Schema.encodeSync(Schema.fromJsonString(Grant))
 const decode = Schema.decodeOption(Schema.fromJsonString(Grant))
@@ -53,10 +54,11 @@ export const file = Effect.mapError(
 /** The tokens of a server, `undefined` if there are none. */
 export const find = Effect.fnUntraced(function* (server: Server) {
   const key = keyOf(server)
-  const kept = Option.flatMap(yield* Keyring.find(key), decode)
-  if (Option.isSome(kept)) return kept.value
-  const all = yield* Effect.flatMap(file, grants.read)
-  return Object.hasOwn(all, key) ? all[key] : undefined
+  const all = yield* Effect.flatMap(file, entries.read)
+  const entry = Object.hasOwn(all, key) ? all[key] : undefined
+  return entry === "keyring"
+    ? Option.getOrUndefined(Option.flatMap(yield* SystemKeyring.find(key), decode))
+    : entry
 })
 
 /** Keeps the tokens of a server. */
@@ -68,15 +70,19 @@ export const set = Effect.fnUntraced(function* (server: Server, grant: Grant) {
 /** Forgets the tokens of a server. Returns whether there were some. */
 export const remove = Effect.fnUntraced(function* (server: Server) {
   const path = yield* file
-  const isKept = yield* Keyring.remove(keyOf(server))
-  const isFiled = yield* PrivateFile.locked(path, grants.put(path, keyOf(server), undefined))
-  return isKept || isFiled
+  const key = keyOf(server)
+  const forget = Effect.gen(function* () {
+    const before = yield* entries.put(path, key, undefined)
+    if (before === "keyring") yield* SystemKeyring.remove(key)
+    return before !== undefined
+  })
+  return yield* PrivateFile.locked(path, forget)
 })
 
 const put = Effect.fnUntraced(function* (path: string, server: Server, grant: Grant) {
   const key = keyOf(server)
-  const isKept = yield* Keyring.set(key, encode(grant))
-  yield* grants.put(path, key, isKept ? undefined : grant)
+  const isKept = yield* SystemKeyring.set(key, encode(grant))
+  yield* entries.put(path, key, isKept ? "keyring" : grant)
 })
 
 // ───────────────────────── The tokens of a connection
@@ -103,10 +109,11 @@ export const provider = Effect.fnUntraced(function* (
     }
     if (stored?.refresh_token === undefined) return yield* Effect.fail(new UnauthorizedError())
     const { refresh_token, ...rest } = stored
-    grant = yield* refreshed(stored, refresh_token)
+    const next = yield* refreshed(stored, refresh_token)
     // A token for new ones that no longer counts is not used again.
-    yield* put(path, server, grant ?? rest)
-    if (grant === undefined) return yield* Effect.fail(new UnauthorizedError())
+    grant = next ?? rest
+    yield* put(path, server, grant)
+    if (next === undefined) return yield* Effect.fail(new UnauthorizedError())
   })
   return {
     token: () => Promise.resolve(grant?.access_token),
@@ -137,17 +144,21 @@ const refreshed = Effect.fnUntraced(function* (grant: Grant, refreshToken: strin
       })
       return withTokens(grant, tokens)
     },
-    catch: (thrown) => thrown
+    // The text of a failure may have parts of the request.
+    catch: (thrown) => (isRefusal(sdk, thrown) ? ("refused" as const) : ("unreachable" as const))
   }).pipe(
-    Effect.timeout(patience),
-    Effect.catch((thrown) =>
-      sdk.OAuthError.isInstance(thrown) && thrown.code !== sdk.OAuthErrorCode.ServerError
-        ? Effect.undefined
-        : // The text of the failure may have parts of the request.
-          Effect.fail(new Error("its tokens cannot be renewed now"))
+    Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail("unreachable" as const) }),
+    Effect.catch((fault) =>
+      fault === "refused" ? Effect.undefined : Effect.fail(new Error("its tokens cannot be renewed now"))
     )
   )
 })
+
+const isRefusal = (sdk: typeof Official, thrown: unknown): boolean =>
+  sdk.OAuthError.isInstance(thrown) && refusals.has(thrown.code)
+
+/** Others, such as `temporarily_unavailable`, may pass. */
+const refusals: ReadonlySet<string> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"])
 
 /** A grant with the tokens of an answer. */
 export const withTokens = (

@@ -56,7 +56,7 @@ export const records = <A>(value: Schema.Codec<A, unknown>) => {
           : Effect.fail(new UsageError({ detail: `${file} cannot be read: ${message}` }))
       )
     )
-  /** Sets a value, or removes it. Returns whether there was one. */
+  /** Sets a value, or removes it. Returns the one before. */
   const put = Effect.fnUntraced(function* (file: string, name: string, value: A | undefined) {
     const { [name]: before, ...others } = yield* read(file)
     if (value !== undefined || before !== undefined)
@@ -64,7 +64,7 @@ export const records = <A>(value: Schema.Codec<A, unknown>) => {
         write(file, value === undefined ? others : { ...others, [name]: value }),
         ({ message }) => new UsageError({ detail: `${file} cannot be written: ${message}` })
       )
-    return before !== undefined
+    return before
   })
   return { read, put }
 }

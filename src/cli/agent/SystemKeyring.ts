@@ -74,8 +74,5 @@ export const set = (key: string, secret: string): Effect.Effect<boolean> =>
     Option.isNone(done) ? Effect.succeed(false) : Effect.map(find(key), Option.contains(secret))
   )
 
-/** Forgets a secret. Returns whether there was one. */
-export const remove = (key: string): Effect.Effect<boolean> =>
-  Effect.flatMap(find(key), (found) =>
-    Option.isNone(found) ? Effect.succeed(false) : Effect.as(tool.remove(key), true)
-  )
+/** Forgets a secret. */
+export const remove = (key: string): Effect.Effect<void> => Effect.asVoid(tool.remove(key))
