@@ -98,3 +98,26 @@ export const lazily = (opened: Effect.Effect<FileKeeper, KeepFailed>): Keeper =>
   file: (change) => Effect.flatMap(opened, (files) => files.file(change)),
   command: (root, run) => Effect.flatMap(opened, (files) => files.command(root, run))
 })
+
+/** The keepers of the sessions of a process: the agent of a session and the commands of the person share one. */
+export const shared = (place: Place) => {
+  const keepers = new Map<string, Effect.Effect<FileKeeper, KeepFailed>>()
+  const open = (sessionId: string) =>
+    Effect.suspend(
+      () =>
+        keepers.get(sessionId) ??
+        Effect.flatMap(Effect.cached(place.open(sessionId)), (opened) => {
+          keepers.set(sessionId, opened)
+          return opened
+        })
+    )
+  return {
+    open,
+    keeper: (sessionId: string) => lazily(open(sessionId)),
+    /** Ends what a killed process has left of a session. */
+    settle: Effect.fnUntraced(function* (sessionId: string) {
+      if (keepers.has(sessionId) || !(yield* place.has(sessionId))) return
+      yield* Effect.ignore(open(sessionId), { log: "Warn" })
+    })
+  }
+}

@@ -100,7 +100,8 @@ export class Asking {
 
   private whyOf({ reason, toolCallId }: OfTag<"ApprovalRequested">): ReadonlyArray<string> {
     const { rows } = this.session.transcript.view
-    const call = rows.findLast((row) => row.toolCallId === toolCallId)
+    const isCall = ({ kind }: { readonly kind: string }) => kind === "tool" || kind === "agent"
+    const call = rows.findLast((row) => row.toolCallId === toolCallId && isCall(row))
     const answer = rows.findLast((row) => row.kind === "answer" && row.messageId === call?.messageId)
     return [
       `Rule: ${Inert.line(reason ?? "no option allows it")}`,

@@ -5,6 +5,7 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import { execFile } from "node:child_process"
 import * as FindTool from "../../tools/FindTool.ts"
+import * as Inert from "../terminal/Inert.ts"
 import * as CommandTable from "./CommandTable.ts"
 import type { Session } from "./Session.ts"
 
@@ -39,7 +40,8 @@ const paths = Effect.fnUntraced(function* (session: Session, mention: string) {
   const depth = typed.split("/").length
   const found = new Set(
     files
-      .filter((file) => file.startsWith(typed))
+      // A name that a terminal would obey cannot stand in the input.
+      .filter((file) => file.startsWith(typed) && Inert.exact(file) === file)
       .map((file) => {
         const parts = file.split("/")
         return parts.length > depth ? `${parts.slice(0, depth).join("/")}/` : file
@@ -51,14 +53,7 @@ const paths = Effect.fnUntraced(function* (session: Session, mention: string) {
     .map((file) =>
       file.includes(" ") || isQuoted ? `@"${file}${file.endsWith("/") ? "" : '"'}` : `@${file}`
     )
-  const prefix = candidates.every((candidate) => candidate.startsWith(mention)) ? mention : ""
-  return prefix === "" && candidates.length > 0 ? spaced(mention, candidates) : { prefix, candidates }
-})
-
-/** The only path has a space: it takes the place of what is there, so that quotes stand around it. */
-const spaced = (mention: string, candidates: ReadonlyArray<string>): Completed => ({
-  prefix: mention,
-  candidates: candidates.filter((candidate) => candidate.startsWith(mention))
+  return { prefix: mention, candidates }
 })
 
 /** The files of the work tree that git does not ignore, relative to a folder; `undefined` where there is no git. */

@@ -160,6 +160,16 @@ export class FullScreen implements Face {
     this.finished = []
   }
 
+  private title = ""
+
+  /** Gives the terminal the name of the session as its title. */
+  private entitle({ name, settings }: Session): void {
+    const title = name === undefined ? "" : `effect-agent: ${Inert.line(name, 100)}`
+    if (!settings.title || title === this.title) return
+    this.title = title
+    this.terminal.write(`\u001b]0;${title}\u0007`)
+  }
+
   private draw(now: number): void {
     const { session } = this
     if (this.isAway) return
@@ -167,6 +177,7 @@ export class FullScreen implements Face {
     const { finished } = this
     this.finished = []
     const { cursor, lines } = this.input.render(size.columns - 2)
+    if (session !== undefined) this.entitle(session)
     const editing = lines.map((line, index) => `${index === 0 ? "> " : "  "}${line}`)
     if (session === undefined) {
       this.painter.draw(finished, { lines: editing, cursor: { ...cursor, column: cursor.column + 2 } }, size)
@@ -358,7 +369,8 @@ export class FullScreen implements Face {
       const [first, ...others] = candidates
       if (first === undefined) return
       const common = others.reduce(commonStart, first)
-      if (common.length > prefix.length) this.input.insert(common.slice(prefix.length))
+      if (!common.startsWith(prefix)) this.input.replace(prefix, others.length === 0 ? common : prefix)
+      else if (common.length > prefix.length) this.input.insert(common.slice(prefix.length))
       if (others.length === 0) {
         if (!first.endsWith("/")) this.input.insert(" ")
         return

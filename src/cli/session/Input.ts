@@ -63,7 +63,7 @@ export class Input {
 
   /** Puts a text in the place of what is there. */
   set(text: string): void {
-    this.editor.setText(text.replaceAll("\t", tab))
+    this.editor.setText(text.replaceAll(controls, "").replaceAll("\t", tab))
   }
 
   /** Empties the input, and returns its text. */
@@ -79,6 +79,12 @@ export class Input {
   }
 
   insert(text: string): void {
+    this.editor.insertTextAtCursor(text)
+  }
+
+  /** Puts a text in the place of the one before the cursor. */
+  replace(before: string, text: string): void {
+    for (const _ of before) this.editor.handleInput("\u007f")
     this.editor.insertTextAtCursor(text)
   }
 

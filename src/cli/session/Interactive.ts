@@ -92,6 +92,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   target.show = (line) => session.note(line)
   yield* begin(session, options)
   if (options.prompt.trim() !== "") session.do(session.send(options.prompt))
+  if (place.url !== undefined) yield* Effect.forkScoped(session.watched)
   const { ending, patience: wait } = yield* ExitCode.Signals
   yield* wait(3_000)
   const left = yield* Effect.raceFirst(

@@ -25,7 +25,6 @@ import * as TaskList from "../agent/TaskList.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
 import * as Rewinding from "../commands/Rewinding.ts"
 import type { FileKeeper } from "../files/FileKeeper.ts"
-import type { KeepFailed } from "../files/KeptStore.ts"
 import type * as CommandHooks from "../hooks/CommandHooks.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
@@ -91,24 +90,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
     return ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
   }
-  const keepers = new Map<string, Effect.Effect<FileKeeper, KeepFailed>>()
-  /** One keeper of a session: its agent and the commands of the person share it. */
-  const files = (sessionId: string) =>
-    Effect.suspend(() => {
-      const known = keepers.get(sessionId)
-      if (known !== undefined || kept === undefined) return known ?? Effect.die("no store keeps files")
-      return Effect.flatMap(Effect.cached(kept.open(sessionId)), (opened) => {
-        keepers.set(sessionId, opened)
-        return opened
-      })
-    })
-  /** Ends what a killed process has left of a restore. */
-  const settled = Effect.fnUntraced(function* (sessionId: string) {
-    if (kept === undefined || keepers.has(sessionId) || !(yield* kept.has(sessionId))) return
-    yield* Effect.ignore(files(sessionId), { log: "Warn" })
-  })
-  const keeping = (sessionId: string) =>
-    kept === undefined ? {} : { keeper: KeptFiles.lazily(files(sessionId)) }
+  const keepers = kept && KeptFiles.shared(kept)
   const agents = Agents.layer(({ model, session, sessionId }) =>
     Effect.gen(function* () {
       const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
@@ -118,7 +100,11 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
       return yield* Effect.provide(
         AgentSetup.make(
           { ...plan, choice: chosen },
-          { session: given, artifacts, ...keeping(sessionId) },
+          {
+            session: given,
+            artifacts,
+            ...(keepers === undefined ? {} : { keeper: keepers.keeper(sessionId) })
+          },
           policy
         ),
         services
@@ -145,14 +131,19 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     root,
     policy,
     project,
-    agent: (sessionId) => Effect.andThen(settled(sessionId), host.ask(sessionId, ({ open }) => open)),
+    agent: (sessionId) =>
+      Effect.andThen(
+        keepers?.settle(sessionId) ?? Effect.void,
+        host.ask(sessionId, ({ open }) => open)
+      ),
     hooks: () => listed(),
-    files: kept === undefined ? undefined : files,
-    changesSince: (sessionId, messageId) =>
-      Effect.gen(function* () {
-        const { back } = (yield* files(sessionId)).current
-        return Rewinding.countSince(yield* store.read(sessionId), messageId, back)
-      }),
+    files: keepers?.open,
+    changesSince:
+      keepers &&
+      ((sessionId, messageId) =>
+        Effect.zipWith(keepers.open(sessionId), store.read(sessionId), ({ current }, contents) =>
+          Rewinding.countSince(contents, messageId, current.back)
+        )),
     clearTasks: (sessionId) =>
       host.ask(
         sessionId,

@@ -327,6 +327,19 @@ export class Session {
 
   // ───────────────────────── The run
 
+  /** Looks whether the server is there while nothing runs, until it is interrupted. */
+  readonly watched: Effect.Effect<never> = Effect.suspend(() => {
+    const look = Effect.map(Effect.exit(this.place.runs.health), ({ _tag }) => {
+      if (this.run !== undefined) return
+      const isLost = _tag === "Failure"
+      if (isLost && !this.isLost) this.note("Connection lost")
+      if (isLost === this.isLost) return
+      this.isLost = isLost
+      this.face.changed()
+    })
+    return Effect.forever(Effect.delay(look, "2 seconds"))
+  })
+
   /** Follows a run to its end, also over a lost connection, and the run that continues it. */
   readonly follow = Effect.fnUntraced(function* (this: Session, runId: string, from: number) {
     const { runs } = this.place
