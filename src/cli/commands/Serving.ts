@@ -22,9 +22,7 @@ import * as Settings from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as Screen from "../terminal/Screen.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
-import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
-import * as Network from "../agent/Network.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import { Provider } from "../../Provider.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
@@ -33,6 +31,7 @@ import * as Server from "../../server/Server.ts"
 import type { Options as DurableOptions } from "../agent/DurablePlace.ts"
 import * as Inert from "../terminal/Inert.ts"
 import type { ServingLine } from "../CommandLine.ts"
+import * as SessionAgents from "../agent/SessionAgents.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
 import { Runs } from "../../runs/Runs.ts"
@@ -158,18 +157,7 @@ const agentsOf = Effect.fnUntraced(function* (
     const detail = `model: this server does not let sessions name ${found.model}. They may name ${allowed.join(", ")} (--session-model).`
     return yield* new ExitCode.UsageError({ detail })
   })
-  const layer = Agents.layer(({ model, session }) =>
-    Effect.gen(function* () {
-      const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
-      const options = { ...session.restored.options, ...(model === undefined ? {} : { model: chosen.model }) }
-      const given = { ...session, restored: { ...session.restored, options } }
-      const services = yield* Layer.build(chosen.provider)
-      return yield* Effect.provide(
-        AgentSetup.make({ ...plan, choice: chosen }, { session: given, artifacts }, policy),
-        services
-      )
-    })
-  ).pipe(Layer.provide([ModelTable.prices, Network.telemetry(env)]))
+  const layer = SessionAgents.layer({ plan, policy, artifacts, env, named })
   return { choice, layer }
 })
 

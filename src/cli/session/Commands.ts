@@ -18,6 +18,7 @@ import * as FileCommands from "./FileCommands.ts"
 import * as Footer from "./Footer.ts"
 import * as Keyring from "./Keyring.ts"
 import * as Keys from "./Keys.ts"
+import * as McpCommands from "./McpCommands.ts"
 import * as Panels from "./Panel.ts"
 import * as PersonCommand from "./PersonCommand.ts"
 import type { Face } from "./Face.ts"
@@ -96,11 +97,6 @@ type Action = (
   args: string,
   room: Face
 ) => Effect.Effect<unknown, Error, Effect.Services<ReturnType<Session["send"]>>>
-
-const say =
-  (...lines: ReadonlyArray<string>) =>
-  (session: Session) =>
-    Effect.sync(() => session.say(...lines))
 
 const help: Action = (session, args) =>
   Effect.sync(() => {
@@ -359,8 +355,6 @@ const hooks: Action = (session) =>
     session.say(...(lines.length === 0 ? ["No hooks."] : lines.map((line) => Inert.line(line, 1_000))))
   })
 
-const notHere = say("That is no part of this session.")
-
 const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/help": help,
   "/model": model,
@@ -380,7 +374,7 @@ const actions: Readonly<Record<CommandTable.Name, Action>> = {
   "/steer": steer,
   "/tasks": tasks,
   "/plan": plan,
-  "/mcp": notHere,
+  "/mcp": McpCommands.mcp,
   "/login": Keyring.login,
   "/logout": Keyring.logout,
   "/cost": cost,

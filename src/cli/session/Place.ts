@@ -7,7 +7,6 @@ import * as Path from "effect/Path"
 import type * as Agent from "../../Agent.ts"
 import * as ArtifactStore from "../../artifacts/ArtifactStore.ts"
 import * as RemoteRuns from "../../client/RemoteRuns.ts"
-import * as Agents from "../../runs/Agents.ts"
 import * as LiveRuns from "../../runs/LiveRuns.ts"
 import * as RunLogStore from "../../runs/RunLogStore.ts"
 import type { Service as Runs } from "../../runs/Runs.ts"
@@ -17,8 +16,6 @@ import type * as Workspace from "../../skills/Workspace.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
 import * as KeptFiles from "../agent/KeptFiles.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
-import * as ModelTable from "../agent/ModelTable.ts"
-import * as Network from "../agent/Network.ts"
 import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
@@ -26,6 +23,8 @@ import * as TokenFile from "../agent/TokenFile.ts"
 import * as Rewinding from "../commands/Rewinding.ts"
 import type { FileKeeper } from "../files/FileKeeper.ts"
 import type * as CommandHooks from "../hooks/CommandHooks.ts"
+import * as SessionAgents from "../agent/SessionAgents.ts"
+import type { Servers } from "../agent/McpServers.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
@@ -45,6 +44,8 @@ export interface Place {
   readonly project: Workspace.Workspace | undefined
   /** Opens a session, whose agent continues what has not ended, where runs are in this process. */
   readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
+  /** The MCP servers of runs in this process, if there are some. */
+  readonly servers: Servers | undefined
   /** The command hooks, also those that do not run. */
   readonly hooks: () => ReadonlyArray<CommandHooks.Status>
   /** The versions of files that a session keeps, where runs are in this process. */
@@ -85,42 +86,25 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     make: (given: CommandHooks.Given) =>
       Effect.tap(found.make(given), ({ list }) => Effect.sync(() => void (listed = list)))
   }
-  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell, hooks }
+  const servers = yield* AgentSetup.serversOf(settings, choice.model)
+  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell, hooks, servers }
   const named = (model: string) => {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
     return ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
   }
   const keepers = kept && KeptFiles.shared(kept)
-  const agents = Agents.layer(({ model, session, sessionId }) =>
-    Effect.gen(function* () {
-      const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
-      const options = { ...session.restored.options, ...(model === undefined ? {} : { model: chosen.model }) }
-      const given = { ...session, restored: { ...session.restored, options } }
-      const services = yield* Layer.build(chosen.provider)
-      return yield* Effect.provide(
-        AgentSetup.make(
-          { ...plan, choice: chosen },
-          {
-            session: given,
-            artifacts,
-            ...(keepers === undefined ? {} : { keeper: keepers.keeper(sessionId) })
-          },
-          policy
-        ),
-        services
-      )
-    })
-  ).pipe(Layer.provide([ModelTable.prices, Network.telemetry(env)]))
-  const services = yield* Layer.build(
-    Layer.mergeAll(
-      agents,
-      logs,
-      Layer.succeed(SessionStore, store),
-      Layer.succeed(ArtifactStore.ArtifactStore, artifacts)
-    )
-  )
-  const { host, runs } = yield* LiveRuns.make({ ...within, cwd, idle, adopts: true }).pipe(
-    Effect.provideContext(Context.pick(Agents.Agents, RunLogStore.RunLogStore, SessionStore)(services))
+  const agents = SessionAgents.layer({
+    plan,
+    policy,
+    artifacts,
+    env,
+    named,
+    ...(keepers === undefined ? {} : { keeper: keepers.keeper })
+  })
+  const services = yield* Layer.build(Layer.mergeAll(agents, logs, Layer.succeed(SessionStore, store)))
+  const { host, runs } = yield* Effect.provideContext(
+    LiveRuns.make({ ...within, cwd, idle, adopts: true }),
+    services
   )
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof named>>>()
   const place: Place = {
@@ -136,6 +120,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
         keepers?.settle(sessionId) ?? Effect.void,
         host.ask(sessionId, ({ open }) => open)
       ),
+    servers,
     hooks: () => listed(),
     files: keepers?.open,
     changesSince:
@@ -188,6 +173,7 @@ export const remote = Effect.fnUntraced(function* (
     policy: Requests.policyOf(settings, root),
     project: undefined,
     agent: undefined,
+    servers: undefined,
     hooks: () => [],
     files: undefined,
     changesSince: undefined,
