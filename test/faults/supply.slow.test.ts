@@ -58,7 +58,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     for (const entry of [...entries, manifest.bin["effect-agent"]])
       assert.include(code, entry.replace("./", ""))
     // Entries, the pieces that they share, and the program. A piece of the program that loads late is one: the session has four.
-    assert.isAtMost(code.filter((file) => file.endsWith(".js")).length, 523)
+    assert.isAtMost(code.filter((file) => file.endsWith(".js")).length, 522)
   })
 
   it("F157: holds no secret, no path of the machine it was built on, and no source within a map", () => {
