@@ -253,7 +253,7 @@ const exportSession = Command.make("export", {
   ...place
 }).pipe(Command.withDescription("Writes a session to stdout"))
 
-const rewindSession = Command.make("rewind", {
+const rewinding = {
   id,
   to: Flag.Int("to").pipe(
     Flag.withMetavar("N"),
@@ -266,9 +266,11 @@ const rewindSession = Command.make("rewind", {
   ),
   files: plainFlag("files", "Take back what these prompts changed in files too"),
   dryRun: plainFlag("dry-run", "List what would go back, and change nothing"),
-  force: plainFlag("force", "Replace files that changed since, too"),
-  ...place
-}).pipe(Command.withDescription("Goes back before a prompt of a session"))
+  force: plainFlag("force", "Replace files that changed since, too")
+}
+const rewindSession = Command.make("rewind", { ...rewinding, ...place }).pipe(
+  Command.withDescription("Goes back before a prompt of a session")
+)
 
 const approve = Command.make("approve", {
   run: Argument.String("run").pipe(
@@ -376,14 +378,7 @@ export type SessionsLine = PlaceFlags & { readonly json: boolean } & (
   )
 
 /** The arguments of `effect-agent sessions rewind`. */
-export interface RewindLine {
-  readonly action: "rewind"
-  readonly id: string
-  readonly to: number
-  readonly files: boolean
-  readonly dryRun: boolean
-  readonly force: boolean
-}
+export type RewindLine = { readonly action: "rewind" } & Command.Command.Config.Infer<typeof rewinding>
 
 /** The arguments of `effect-agent approve`. */
 export interface ApproveLine extends PlaceFlags {

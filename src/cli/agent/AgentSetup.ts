@@ -103,8 +103,9 @@ export const make = Effect.fnUntraced(function* (
     system: systemPrompt(root, project.system, settings),
     tools: tools.length === 0 ? [] : [...tools, ...kept],
     ...optionsOf(settings),
+    hooks: [...(opened?.keeper?.hooks(root) ?? []), ...(hooks?.hooks ?? [])],
     // Commands have time limits of their own.
-    ...(hooks === undefined ? {} : { hooks: hooks.hooks, hookTimeout: "Infinity" as const }),
+    ...(hooks === undefined ? {} : { hookTimeout: "Infinity" as const }),
     // Rules say the same again.
     emptyResponse: choice.model.startsWith("local/") ? "accept" : "retry",
     ...(output === undefined ? {} : { output }),

@@ -3,6 +3,9 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import type * as SqlClient from "effect/sql/SqlClient"
+import * as Hook from "../../Hook.ts"
+import * as Message from "../../Message.ts"
+import type { Session } from "../../Session.ts"
 import * as SessionName from "../../sessions/SessionName.ts"
 import type { Service } from "../../sessions/SessionStore.ts"
 import type { Keeper } from "../../tools/Keeping.ts"
@@ -86,34 +89,64 @@ export const removing = (store: Service, place: Place): Service => ({
     Effect.tap(store.retain(retention), (ids) => Effect.forEach(ids, place.remove, { discard: true }))
 })
 
+/** The keeper of an agent. */
+export interface Kept extends Keeper {
+  /** The hooks that list for the model the files of a folder that went back since its last prompt. */
+  readonly hooks: (root: string) => ReadonlyArray<Hook.Runnable>
+}
+
+/** Opens a keeper with the first use. One that fails is opened again. */
+const once = (open: Effect.Effect<FileKeeper, KeepFailed>) =>
+  Effect.map(
+    Effect.cachedInvalidateWithTTL(open, (exit) => (exit._tag === "Success" ? "Infinity" : 0)),
+    ([opened]) => opened
+  )
+
 /** The keeper of a session that is open, which opens with the first change. Before that it ends what a killed process has left. */
-export const keeperOf = Effect.fnUntraced(function* (place: Place, sessionId: string, isResumed: boolean) {
-  const opened = yield* Effect.cached(place.open(sessionId))
-  if (isResumed && (yield* place.has(sessionId))) yield* Effect.ignore(opened, { log: "Warn" })
-  return lazily(opened)
+export const keeperOf = Effect.fnUntraced(function* (place: Place, { id, restored }: Session) {
+  let known: FileKeeper | undefined
+  const open = Effect.tap(place.open(id), (keeper) => Effect.sync(() => void (known = keeper)))
+  const opened = yield* once(open)
+  if (restored.messages.length > 0 && (yield* place.has(id))) yield* Effect.ignore(opened, { log: "Warn" })
+  return lazily(opened, () => known)
 })
 
-/** A keeper that opens with the first change. */
-export const lazily = (opened: Effect.Effect<FileKeeper, KeepFailed>): Keeper => ({
+/** A keeper that opens with the first change. `known` is the open one. */
+const lazily = (
+  opened: Effect.Effect<FileKeeper, KeepFailed>,
+  known: () => FileKeeper | undefined
+): Kept => ({
   file: (change) => Effect.flatMap(opened, (files) => files.file(change)),
-  command: (root, run) => Effect.flatMap(opened, (files) => files.command(root, run))
+  command: (root, run) => Effect.flatMap(opened, (files) => files.command(root, run)),
+  hooks: (root) => [
+    Hook.steering(() =>
+      Effect.suspend(() => known()?.report(root) ?? Effect.undefined).pipe(
+        Effect.map((words) => (words === undefined ? [] : [Message.user(words)])),
+        Effect.catch((error) => Effect.as(Effect.logWarning(error.message), []))
+      )
+    )
+  ]
 })
 
 /** The keepers of the sessions of a process: the agent of a session and the commands of the person share one. */
 export const shared = (place: Place) => {
   const keepers = new Map<string, Effect.Effect<FileKeeper, KeepFailed>>()
+  const known = new Map<string, FileKeeper>()
   const open = (sessionId: string) =>
-    Effect.suspend(
-      () =>
-        keepers.get(sessionId) ??
-        Effect.flatMap(Effect.cached(place.open(sessionId)), (opened) => {
-          keepers.set(sessionId, opened)
-          return opened
-        })
-    )
+    Effect.suspend(() => {
+      const keeper = keepers.get(sessionId)
+      if (keeper !== undefined) return keeper
+      const opening = Effect.tap(place.open(sessionId), (keeper) =>
+        Effect.sync(() => known.set(sessionId, keeper))
+      )
+      return Effect.flatMap(once(opening), (opened) => {
+        keepers.set(sessionId, opened)
+        return opened
+      })
+    })
   return {
     open,
-    keeper: (sessionId: string) => lazily(open(sessionId)),
+    keeper: (sessionId: string) => lazily(open(sessionId), () => known.get(sessionId)),
     /** Ends what a killed process has left of a session. */
     settle: Effect.fnUntraced(function* (sessionId: string) {
       if (keepers.has(sessionId) || !(yield* place.has(sessionId))) return

@@ -2,9 +2,10 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Agents from "../../runs/Agents.ts"
-import type { Keeper } from "../../tools/Keeping.ts"
+import type { Session } from "../../Session.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as AgentSetup from "./AgentSetup.ts"
+import type { Kept } from "./KeptFiles.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelTable from "./ModelTable.ts"
 import * as Network from "./Network.ts"
@@ -19,7 +20,7 @@ interface Options<E, R> {
   /** Chooses the model that a session names. */
   readonly named: (model: string) => Effect.Effect<Choice, E, R>
   /** Keeps the files that calls of a session change. Default: nothing does. */
-  readonly keeper?: (sessionId: string) => Keeper
+  readonly keeper?: ((session: Session) => Effect.Effect<Kept>) | undefined
 }
 
 /** Makes the service that makes the agent of a session. */
@@ -31,7 +32,7 @@ export const layer = <E extends { readonly message: string }, R>({
   plan,
   policy
 }: Options<E, R>) =>
-  Agents.layer(({ model, session, sessionId }) =>
+  Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
       const { choice } = plan
       const chosen = model === undefined || model === choice.model ? choice : yield* named(model)
@@ -41,7 +42,7 @@ export const layer = <E extends { readonly message: string }, R>({
       const opened = {
         session: given,
         artifacts,
-        ...(keeper === undefined ? {} : { keeper: keeper(sessionId) })
+        ...(keeper === undefined ? {} : { keeper: yield* keeper(session) })
       }
       return yield* Effect.provide(AgentSetup.make({ ...plan, choice: chosen }, opened, policy), services)
     })

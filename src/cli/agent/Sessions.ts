@@ -21,7 +21,6 @@ import type { Service, Contents, Summary, ListOptions } from "../../sessions/Ses
 import type { Settings } from "../settings/Settings.ts"
 import type { StoreAddress } from "../settings/Values.ts"
 import type { Session, SessionError } from "../../Session.ts"
-import type { Keeper } from "../../tools/Keeping.ts"
 import { UsageError } from "../ExitCode.ts"
 import type { File } from "../settings/Setting.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -172,7 +171,7 @@ export interface Opened {
   readonly session: Session
   readonly artifacts: Sessions["artifacts"]
   /** Keeps what calls change in files. Default: nothing does. */
-  readonly keeper?: Keeper
+  readonly keeper?: KeptFiles.Kept
 }
 
 /** A session as it was before the run, and its folder and model as settings. */
@@ -255,7 +254,7 @@ export const open = Effect.fnUntraced(function* (options: Options) {
       : store.create(created)
   const session = yield* opening
   if (Option.isSome(resume) && Option.isSome(name)) yield* session.rename(name.value)
-  const keeper = yield* KeptFiles.keeperOf(kept, session.id, Option.isSome(resume))
+  const keeper = yield* KeptFiles.keeperOf(kept, session)
   return { session, artifacts, keeper } satisfies Opened
 })
 

@@ -14,6 +14,7 @@ import * as RunLogStore from "../../runs/RunLogStore.ts"
 import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
+import * as KeptFiles from "../agent/KeptFiles.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as ExitCode from "../ExitCode.ts"
 import * as ModelTable from "../agent/ModelTable.ts"
@@ -69,7 +70,7 @@ const runsOf = Effect.fnUntraced(function* (
   choice: ModelChoice.Choice,
   given: ReadonlyMap<string, AcpAgent.Given>
 ) {
-  const { artifacts, store } = yield* Sessions.at(settings)
+  const { artifacts, kept, store } = yield* Sessions.at(settings)
   const agents = Agents.layer(({ session, sessionId }) =>
     Effect.gen(function* () {
       const { cwd = settings.cwd, mcpServers = [] } = given.get(sessionId) ?? {}
@@ -79,7 +80,10 @@ const runsOf = Effect.fnUntraced(function* (
       const project = yield* AgentSetup.loadProject(own, env)
       const hooks = yield* AgentSetup.loadHooks(own)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell, hooks }
-      const agent = yield* AgentSetup.make(plan, { session, artifacts }, Requests.policyOf(own, cwd))
+      const opened = settings.noSession
+        ? { session, artifacts }
+        : { session, artifacts, keeper: yield* KeptFiles.keeperOf(kept, session) }
+      const agent = yield* AgentSetup.make(plan, opened, Requests.policyOf(own, cwd))
       if (mcpServers.length > 0 && !settings.noMcp) {
         const { joinOfEditor } = yield* Effect.promise(() => import("../agent/McpServers.ts"))
         yield* joinOfEditor(agent.tools, mcpServers)

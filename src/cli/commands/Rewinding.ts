@@ -1,15 +1,13 @@
 /** The command `sessions rewind`: goes back before a prompt, with the files or without. */
 import * as Effect from "effect/Effect"
-import type * as Message from "../../Message.ts"
-import { textOf } from "../../Message.ts"
 import { SessionError, StorageFailed } from "../../Session.ts"
-import type { Contents, Service } from "../../sessions/SessionStore.ts"
+import type { Service } from "../../sessions/SessionStore.ts"
 import type * as KeptFiles from "../agent/KeptFiles.ts"
 import type { RewindLine } from "../CommandLine.ts"
 import * as ExitCode from "../ExitCode.ts"
 import { UsageError } from "../ExitCode.ts"
 import type { KeepFailed } from "../files/KeptStore.ts"
-import type { Item } from "../files/Ledger.ts"
+import * as PromptChanges from "../files/PromptChanges.ts"
 import type { Plan } from "../files/Restoring.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { complain, Screen } from "../terminal/Screen.ts"
@@ -24,7 +22,7 @@ export const rewind = Effect.fnUntraced(function* (
   const { out } = yield* Screen
   const session = yield* store.open(sessionId)
   const contents = yield* store.read(sessionId)
-  const prompts = promptsOf(contents)
+  const prompts = PromptChanges.of(contents)
   const prompt = prompts.at(-to)
   if (prompt === undefined)
     return yield* new UsageError({
@@ -35,7 +33,7 @@ export const rewind = Effect.fnUntraced(function* (
       ? yield* Effect.mapError(kept.open(sessionId), failed(sessionId))
       : undefined
   const items = keeper?.current.back ?? []
-  const count = items.length - items.findLastIndex((item) => !isSince(contents, item, prompt.start)) - 1
+  const count = PromptChanges.since(contents, items, prompt.messageId)
   const plan =
     keeper === undefined ? undefined : yield* Effect.mapError(keeper.plan("back", count), failed(sessionId))
   const { cwd } = contents.session
@@ -93,48 +91,4 @@ const linesOf = (plan: Plan, shown: (path: string) => string): ReadonlyArray<str
     ...restored.map((path) => `restored ${shown(path)}`),
     ...removed.map((path) => `removed ${shown(path)}`)
   ]
-}
-
-// ───────────────────────── Prompts
-
-interface Prompt {
-  readonly messageId: Message.MessageId
-  readonly text: string
-  /** The place of the start of its run among the entries. */
-  readonly start: number
-}
-
-/** The prompts of the current branch: the first message of a user after the start of each run that continues no other one. */
-const promptsOf = ({ entries, view }: Contents): ReadonlyArray<Prompt> => {
-  const current = new Set(view.messages.map(({ id }) => id))
-  const prompts: Array<Prompt> = []
-  let start: number | undefined
-  for (const [index, entry] of entries.entries()) {
-    if (entry.type === "run" && entry.phase === "start")
-      start = entry.resumes === undefined ? index : undefined
-    if (start === undefined || entry.type !== "message" || entry.message.role !== "user") continue
-    const { message } = entry
-    if (current.has(message.id)) prompts.push({ messageId: message.id, text: textOf(message), start })
-    start = undefined
-  }
-  return prompts
-}
-
-/** How many of the newest items are of runs since a prompt. */
-export const countSince = (contents: Contents, messageId: string, items: ReadonlyArray<Item>): number => {
-  const prompt = promptsOf(contents).find((one) => one.messageId === messageId)
-  if (prompt === undefined) return 0
-  return items.length - items.findLastIndex((item) => !isSince(contents, item, prompt.start)) - 1
-}
-
-/** Whether the run of an item began at a place of the entries, or later. */
-const isSince = ({ entries }: Contents, { runId }: Item, start: number): boolean => {
-  const first = (id: string): number => {
-    const at = entries.findIndex(
-      (entry) => entry.type === "run" && entry.phase === "start" && entry.runId === id
-    )
-    const entry = entries[at]
-    return entry?.type === "run" && entry.resumes !== undefined ? first(entry.resumes) : at
-  }
-  return first(runId) >= start
 }

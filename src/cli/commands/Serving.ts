@@ -22,9 +22,11 @@ import * as Settings from "../settings/Settings.ts"
 import * as Requests from "../terminal/Requests.ts"
 import * as Screen from "../terminal/Screen.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
+import * as KeptFiles from "../agent/KeptFiles.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import type { Environment } from "../agent/Vendors.ts"
 import { Provider } from "../../Provider.ts"
+import type { Session } from "../../Session.ts"
 import { SessionStore } from "../../sessions/SessionStore.ts"
 import * as LiveRuns from "../../runs/LiveRuns.ts"
 import * as Server from "../../server/Server.ts"
@@ -126,11 +128,17 @@ interface Served extends Required<Pick<Requests.Policy, "unknown">> {
   readonly tokenFile: Option.Option<string>
 }
 
+interface Stored {
+  readonly artifacts: ArtifactStore["Service"]
+  /** The versions of the files that calls change. Default: calls of other machines change them, and nothing is kept. */
+  readonly kept?: KeptFiles.Place
+}
+
 /** Makes the service that makes the agent of a session, with the settings of the program. */
 const agentsOf = Effect.fnUntraced(function* (
   settings: Settings.Settings,
   env: Environment,
-  artifacts: ArtifactStore["Service"],
+  { artifacts, kept }: Stored,
   { sessionModel, tokenFile, unknown }: Served
 ) {
   const [choice, { options: shell, remark }] = yield* Effect.all(
@@ -157,7 +165,8 @@ const agentsOf = Effect.fnUntraced(function* (
     const detail = `model: this server does not let sessions name ${found.model}. They may name ${allowed.join(", ")} (--session-model).`
     return yield* new ExitCode.UsageError({ detail })
   })
-  const layer = SessionAgents.layer({ plan, policy, artifacts, env, named })
+  const keeper = kept && ((session: Session) => KeptFiles.keeperOf(kept, session))
+  const layer = SessionAgents.layer({ plan, policy, artifacts, env, named, keeper })
   return { choice, layer }
 })
 
@@ -197,7 +206,7 @@ export const serve = Effect.fnUntraced(
     const { err, out } = yield* Screen.Screen
     yield* Screen.say([...remarks, ...server.remarks])
     const place = yield* server.isDurable ? durable(settings, server) : living(settings)
-    const { choice, layer: agents } = yield* agentsOf(settings, env, place.artifacts, server)
+    const { choice, layer: agents } = yield* agentsOf(settings, env, place, server)
     const { grace, proxyModel: proxied } = server
     yield* checkProxied(proxied, choice)
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
@@ -234,10 +243,10 @@ export const serve = Effect.fnUntraced(
 
 /** Runs that end with the process. */
 const living = Effect.fnUntraced(function* (settings: Settings.Settings) {
-  const { artifacts, listed, logs, store } = yield* Sessions.at(settings)
+  const { artifacts, kept, listed, logs, store } = yield* Sessions.at(settings)
   const runs = <R>(agents: Layer.Layer<Agents.Agents, never, R>) =>
     LiveRuns.layer(listed).pipe(Layer.provide([agents, Layer.succeed(SessionStore, store), logs]))
-  return { artifacts, runs }
+  return { artifacts, kept, runs }
 })
 
 /** Runs that survive the process, whose modules are loaded for them. */
@@ -274,7 +283,7 @@ export const worker = Effect.fnUntraced(
     const { ending, patience } = yield* ExitCode.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)
     const place = yield* durable(settings, worker)
-    const { layer: agents } = yield* agentsOf(settings, env, place.artifacts, worker)
+    const { layer: agents } = yield* agentsOf(settings, env, place, worker)
     const running = yield* Layer.build(place.runs(agents))
     const url = yield* Effect.provideContext(healthAt(worker), running)
     const socket = { host: place.socket?.host, port: place.socket?.port }

@@ -202,6 +202,26 @@ export class FileKeeper implements Keeper {
     }).pipe(Effect.mapError(unkept), this.using)
   }
 
+  /** The words for the model on what went back since its last prompt, and records that it knows; `undefined` if nothing did. */
+  report(root: string): Effect.Effect<string | undefined, KeepFailed> {
+    return Effect.gen({ self: this }, function* () {
+      const { unreported } = this.state
+      if (unreported.length === 0) return undefined
+      const paths = yield* Path.Path
+      const lines = unreported.map(({ path, to }) => {
+        const inRoot = path.startsWith(`${root}${paths.sep}`)
+        return `${to.kind === "absent" ? "removed" : "restored"} ${inRoot ? paths.relative(root, path) : path}`
+      })
+      const more = lines.length > maxReported ? [`and ${lines.length - maxReported} more`] : []
+      yield* this.append({ type: "reported" })
+      return [
+        "The user has brought files to other versions. Read them again before you change them:",
+        ...lines.slice(0, maxReported),
+        ...more
+      ].join("\n")
+    }).pipe(this.using)
+  }
+
   /** Carries out a plan, all of it or nothing. */
   restore({ direction, items, writes }: Restoring.Plan): Effect.Effect<void, KeepFailed> {
     return Effect.gen({ self: this }, function* () {
@@ -226,6 +246,9 @@ export class FileKeeper implements Keeper {
   ): Effect.Effect<A, E, Exclude<R, FileSystem.FileSystem | Path.Path>> =>
     Effect.provideContext(effect, this.services)
 }
+
+/** The most files that the words for the model name. */
+const maxReported = 50
 
 const empty = new Uint8Array()
 

@@ -43,7 +43,9 @@ export const Record = Schema.Union([
     writes: Schema.Array(Write)
   }),
   /** All files of a restore are written, or all are as before. */
-  Schema.Struct({ type: Schema.Literal("restored"), id: Schema.String, isDone: Schema.Boolean })
+  Schema.Struct({ type: Schema.Literal("restored"), id: Schema.String, isDone: Schema.Boolean }),
+  /** The model knows of all restores. */
+  Schema.Struct({ type: Schema.Literal("reported") })
 ])
 export type Record = typeof Record.Type
 export type Restore = Extract<Record, { readonly type: "restore" }>
@@ -74,6 +76,8 @@ export interface State {
   readonly restore: Restore | undefined
   /** The paths that commands changed, and of which nothing is kept. */
   readonly notKept: ReadonlySet<string>
+  /** The files that restores wrote, and of which the model does not know. */
+  readonly unreported: ReadonlyArray<Write>
 }
 
 export const initial: State = {
@@ -82,7 +86,8 @@ export const initial: State = {
   begun: [],
   intended: new Map(),
   restore: undefined,
-  notKept: new Set()
+  notKept: new Set(),
+  unreported: []
 }
 
 /** Adds changes of a run to those that it made before. */
@@ -126,6 +131,8 @@ export const step = (state: State, record: Record): State => {
             restore: undefined
           }
         : state
+    case "reported":
+      return { ...state, unreported: [] }
   }
 }
 
@@ -134,10 +141,19 @@ const without = (intended: State["intended"], paths: ReadonlyArray<{ readonly pa
   return new Map([...intended].filter(([path]) => !gone.has(path)))
 }
 
-const moved = (state: State, { direction, items }: Restore): State => {
+/** One write for each file, without those that are undone. */
+const joined = (writes: ReadonlyArray<Write>): ReadonlyArray<Write> => {
+  const byPath = new Map<string, Write>()
+  for (const write of writes)
+    byPath.set(write.path, { ...write, from: byPath.get(write.path)?.from ?? write.from })
+  return [...byPath.values()].filter(({ from, to }) => !Version.isEqual(from, to))
+}
+
+const moved = (state: State, { direction, items, writes }: Restore): State => {
   const [from, to] = direction === "back" ? [state.back, state.forth] : [state.forth, state.back]
   const [left, other] = [from.slice(0, from.length - items.length), [...to, ...items]]
+  const unreported = joined([...state.unreported, ...writes])
   return direction === "back"
-    ? { ...state, back: left, forth: other }
-    : { ...state, forth: left, back: other }
+    ? { ...state, back: left, forth: other, unreported }
+    : { ...state, forth: left, back: other, unreported }
 }

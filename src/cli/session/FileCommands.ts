@@ -73,7 +73,6 @@ const carryOut = Effect.fnUntraced(function* (session: Session, keeper: FileKeep
     ...lines,
     ...plan.notKept.map((path) => `not kept: ${shownIn(session, path)}`)
   )
-  if (lines.length > 0) session.restored(lines)
 })
 
 export const undo = (session: Session) => move(session, "back", 1)

@@ -20,8 +20,8 @@ import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
-import * as Rewinding from "../commands/Rewinding.ts"
 import type { FileKeeper } from "../files/FileKeeper.ts"
+import * as PromptChanges from "../files/PromptChanges.ts"
 import type * as CommandHooks from "../hooks/CommandHooks.ts"
 import * as SessionAgents from "../agent/SessionAgents.ts"
 import type { Servers } from "../agent/McpServers.ts"
@@ -99,7 +99,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     artifacts,
     env,
     named,
-    ...(keepers === undefined ? {} : { keeper: keepers.keeper })
+    ...(keepers === undefined ? {} : { keeper: ({ id }) => Effect.succeed(keepers.keeper(id)) })
   })
   const services = yield* Layer.build(Layer.mergeAll(agents, logs, Layer.succeed(SessionStore, store)))
   const { host, runs } = yield* Effect.provideContext(
@@ -127,7 +127,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
       keepers &&
       ((sessionId, messageId) =>
         Effect.zipWith(keepers.open(sessionId), store.read(sessionId), ({ current }, contents) =>
-          Rewinding.countSince(contents, messageId, current.back)
+          PromptChanges.since(contents, current.back, messageId)
         )),
     clearTasks: (sessionId) =>
       host.ask(

@@ -18,19 +18,11 @@ import type { Settings } from "../settings/Settings.ts"
  */
 export const read = Effect.fnUntraced(function* (
   text: string,
-  {
-    files: restored,
-    outputs
-  }: { readonly outputs: ReadonlyArray<string>; readonly files: ReadonlyArray<string> },
+  outputs: ReadonlyArray<string>,
   settings: Settings
 ): Effect.fn.Return<Message.Input, UsageError, FileSystem.FileSystem | Path.Path> {
-  const whole = [
-    text,
-    ...(outputs.length === 0 ? [] : [`<terminal>\n${outputs.join("\n").trimEnd()}\n</terminal>`]),
-    ...(restored.length === 0
-      ? []
-      : [`<files>\nThe user took changes of files back:\n${restored.join("\n")}\n</files>`])
-  ].join("\n\n")
+  const whole =
+    outputs.length === 0 ? text : `${text}\n\n<terminal>\n${outputs.join("\n").trimEnd()}\n</terminal>`
   if (!/(?:^|\s)@\S/.test(text)) return whole
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path

@@ -106,8 +106,6 @@ export class Session {
   readonly spent: Spent = { modelCalls: 0, toolCalls: 0, ms: 0 }
   /** The outputs of commands of the person, for the next prompt. */
   private outputs: ReadonlyArray<string> = []
-  /** The files that went back, for the next prompt. */
-  private files: ReadonlyArray<string> = []
   private readonly fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>
 
   constructor(options: Options, fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>) {
@@ -200,12 +198,11 @@ export class Session {
   /** Sends a prompt: begins a run, or queues it behind the run that works. */
   readonly send = Effect.fnUntraced(function* (this: Session, text: string) {
     if (this.isWorking) return this.queue(text)
-    const { files, outputs } = this
-    const input = yield* Prompt.read(text, { outputs, files }, this.settings).pipe(
+    const { outputs } = this
+    const input = yield* Prompt.read(text, outputs, this.settings).pipe(
       Effect.tapError(() => Effect.sync(() => this.face.giveBack(text)))
     )
     this.outputs = []
-    this.files = []
     this.isUsed = true
     yield* this.begin(text, input)
   })
@@ -264,7 +261,7 @@ export class Session {
     const { run } = this
     if (run === undefined || run.runId === "" || run.isStopping) return void this.queue(text)
     const sent = Effect.gen({ self: this }, function* () {
-      const input = yield* Prompt.read(text, { outputs: [], files: [] }, this.settings)
+      const input = yield* Prompt.read(text, [], this.settings)
       const waiting: Waiting = { how: "steer", text, sent: Prompt.textOf(input) }
       this.waiting = [...this.waiting, waiting]
       this.face.changed()
@@ -314,11 +311,6 @@ export class Session {
       Effect.orElseSucceed(() => undefined)
     )
   })
-
-  /** Keeps the lines on files that went back for the next prompt. */
-  restored(lines: ReadonlyArray<string>): void {
-    this.files = [...this.files, ...lines]
-  }
 
   /** Keeps what a command of the person wrote for the next prompt. */
   remember(output: string): void {
@@ -427,7 +419,9 @@ export class Session {
     const text = Message.textOf(message)
     const at = this.waiting.findIndex(({ how, sent }) => how === "steer" && sent === text)
     if (at >= 0) this.waiting = this.waiting.toSpliced(at, 1)
-    else if (this.last !== undefined) this.last = { ...this.last, messageId: message.id }
+    // Messages of hooks follow the prompt.
+    else if (this.last !== undefined)
+      this.last = { ...this.last, messageId: this.last.messageId ?? message.id }
   }
 
   private ended({ durationMs, error, status, usage: _usage }: OfTag<"RunEnd">): void {
