@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type ClientContext, methods, ndJsonStream } from "@agentclientprotocol/sdk"
 import { Effect } from "effect"
 import { once } from "node:events"
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Writable } from "node:stream"
 import * as Editor from "../acp/editor.ts"
@@ -15,14 +15,24 @@ const ignore = () => {}
 
 /** An editor that starts the program, as long as `work` takes. */
 const edit = <A>(
-  { answers = {}, args = [], cwd }: { answers?: Editor.Answers; args?: ReadonlyArray<string>; cwd?: string },
+  {
+    answers = {},
+    args = [],
+    cwd,
+    env = {}
+  }: {
+    answers?: Editor.Answers
+    args?: ReadonlyArray<string>
+    cwd?: string
+    env?: Readonly<Record<string, string>>
+  },
   work: (agent: ClientContext, seen: Editor.Seen, running: Program.Running) => Promise<A>
 ) =>
   Effect.acquireUseRelease(
     Effect.sync(() =>
       Program.start(["acp", ...(args.includes("--model") ? [] : ["--model", "local/rules"]), ...args], {
         stdin: "open",
-        env: { OPENAI_API_KEY: "sk-test" },
+        env: { OPENAI_API_KEY: "sk-test", ...env },
         ...(cwd === undefined ? {} : { cwd })
       })
     ),
@@ -71,6 +81,40 @@ describe("effect-agent acp", () => {
       assert.strictEqual(ended.code, 0)
       assert.include(ended.stderr, "Model: local/rules")
       for (const line of ended.stdout.trim().split("\n")) assert.strictEqual(JSON.parse(line).jsonrpc, "2.0")
+    })
+  )
+
+  it.effect("runs the command hooks of the folder of each session (P-70)", () =>
+    Effect.gen(function* () {
+      const hooks = (command: string) =>
+        JSON.stringify({
+          hooks: { PreToolUse: [{ matcher: "shell", hooks: [{ type: "command", command }] }] }
+        })
+      const cwd = Program.folder({
+        ".effect-agent/config.json": hooks("pwd > where; echo not here >&2; exit 2")
+      })
+      const other = Program.folder({})
+      const config = Program.folder({
+        "effect-agent/config.json": hooks('cat > "$HOME/seen"')
+      })
+      const env = { XDG_CONFIG_HOME: config, HOME: config }
+      assert.strictEqual((yield* Program.run(["config", "--trust"], { cwd, env })).code, 0)
+      const { result, seen } = yield* edit({ args: ["--yes"], env }, async (agent) => {
+        const first = await begin(agent, cwd)
+        await Editor.ask(agent, first, "run touch made.txt")
+        const second = await begin(agent, other)
+        await Editor.ask(agent, second, "run touch made.txt")
+        return first
+      })
+      assert.deepStrictEqual(
+        [existsSync(join(cwd, "made.txt")), existsSync(join(other, "made.txt"))],
+        [false, true]
+      )
+      assert.strictEqual(readFileSync(join(cwd, "where"), "utf8"), `${cwd}\n`)
+      assert.include(JSON.stringify(seen.updates), "refused by hook: not here")
+      const input = JSON.parse(readFileSync(join(config, "seen"), "utf8"))
+      assert.notStrictEqual(input.session_id, result)
+      assert.deepStrictEqual([input.cwd, input.permission_mode], [other, "bypassPermissions"])
     })
   )
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
-import { mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -100,6 +100,42 @@ describe("effect-agent serve", () => {
     assert.deepStrictEqual(readdirSync(logs), [`${json.runId}.jsonl`])
     assert.strictEqual(statSync(join(logs, `${json.runId}.jsonl`)).mode & 0o777, 0o600)
   })
+
+  it("runs command hooks, and keeps versions of the files that calls change (P-70, P-82)", async () => {
+    const sessions = folder()
+    const cwd = folder()
+    const config = folder()
+    const command = "cat > input; grep -q made.txt input || exit 0; echo not here >&2; exit 2"
+    mkdirSync(join(config, "effect-agent"))
+    writeFileSync(
+      join(config, "effect-agent/config.json"),
+      JSON.stringify({ hooks: { PreToolUse: [{ hooks: [{ type: "command", command }] }] } })
+    )
+    writeFileSync(join(cwd, "a.txt"), "one")
+    const options = { cwd, env: { EFFECT_AGENT_TOKEN: secret, XDG_CONFIG_HOME: config } }
+    const server = await serve(sessions, [], options)
+    await ask(server.port, "/sessions", { sessionId: "s" })
+    const play = async (prompt: string) => {
+      const { json } = await ask(server.port, "/sessions/s/runs", { prompt })
+      return (await ask(server.port, `/runs/${json.runId}/events`)).text
+    }
+    assert.include(await play("run touch made.txt"), "refused by hook: not here")
+    await play("run echo two > a.txt")
+    assert.deepStrictEqual(
+      readdirSync(cwd).map((name) => [name, name === "a.txt" ? readFileSync(join(cwd, name), "utf8") : ""]),
+      [
+        ["a.txt", "two\n"],
+        ["input", ""]
+      ]
+    )
+    const input = JSON.parse(readFileSync(join(cwd, "input"), "utf8"))
+    assert.deepStrictEqual([input.session_id, input.cwd, input.tool_name], ["s", cwd, "shell"])
+    server.child.kill("SIGTERM")
+    assert.strictEqual((await server.ended).code, 0)
+    const args = ["sessions", "rewind", "s", "--files", "--session-dir", sessions]
+    assert.include((await Effect.runPromise(run(args, options))).stdout, "Restored 1 files, removed 0.")
+    assert.strictEqual(readFileSync(join(cwd, "a.txt"), "utf8"), "one")
+  }, 30_000)
 
   it("blames no setting for the model of a request", async () => {
     const server = await serve(folder())
