@@ -40,6 +40,7 @@ export const enter = Effect.fnUntraced(function* (
   const [, name, args = ""] = /^(\/[a-zA-Z-]*)(?:\s+([^]*))?$/.exec(text) ?? []
   if (name !== undefined) {
     yield* session.history.add(text)
+    session.echo(text)
     return yield* command(session, room, name, args.trim())
   }
   yield* session.history.add(text)

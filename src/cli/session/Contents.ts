@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import type * as Payload from "../../api/Payload.ts"
 import * as Message from "../../Message.ts"
 import type { Service } from "../../runs/Runs.ts"
+import { type Usage, add, zero } from "../../Usage.ts"
 import * as Output from "../terminal/Output.ts"
 
 const decode = Schema.decodeUnknownOption(Schema.toCodecJson(Schema.Array(Message.Message)))
@@ -41,6 +42,17 @@ export const answers = (all: ReadonlyArray<Message.Message>): ReadonlyArray<stri
     .flatMap((message) => (message.role === "assistant" ? [Message.textOf(message)] : []))
     .filter((text) => text.trim() !== "")
     .toReversed()
+
+/** The tokens of all answers. */
+export const usageOf = (all: ReadonlyArray<Message.Message>): Usage =>
+  all.reduce((sum, message) => (message.role === "assistant" ? add(sum, message.usage ?? zero) : sum), zero)
+
+/** The tokens of the last request and its answer. */
+export const contextOf = (all: ReadonlyArray<Message.Message>): number => {
+  const last = all.findLast((message) => message.role === "assistant")
+  const usage = last?.role === "assistant" ? last.usage : undefined
+  return usage === undefined ? 0 : usage.input + usage.output
+}
 
 /** The code blocks of an answer, without their fences. */
 export const codeIn = (text: string): ReadonlyArray<string> =>

@@ -2,6 +2,7 @@
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import type * as TaskList from "../agent/TaskList.ts"
+import { add } from "../../Usage.ts"
 import * as Inert from "../terminal/Inert.ts"
 import type { Session } from "./Session.ts"
 import type { Theme } from "./Theme.ts"
@@ -13,11 +14,14 @@ export const waiting = (session: Session, width: number): ReadonlyArray<string> 
 
 /** The work, and the meaning of Esc and Enter meanwhile. */
 export const status = (session: Session, now: number, width: number): ReadonlyArray<string> => {
-  const { isLost, run, settings, work } = session
+  const { isLost, place, run, settings, work } = session
   if (isLost) return ["Connection lost"]
   if (work !== undefined) return [shortened(`${work.words} ${secondsOf(now - work.from)} · Esc stops`, width)]
   if (run === undefined) return []
   const { retry } = run
+  const hook = place.runningHook()
+  if (hook !== undefined && now - hook.at > 1_000)
+    return [shortened(`Hook ${Inert.line(hook.command, 60)} ${secondsOf(now - hook.at)} · Esc stops`, width)]
   if (retry !== undefined) {
     const left = Math.max(0, Math.ceil((retry.from + retry.delay - now) / 1000))
     return [
@@ -50,8 +54,9 @@ const contextOf = ({ context, model }: Session): string => {
   return window === undefined ? `? % context` : `${Math.round((100 * context) / window)} % context`
 }
 
-const costOf = ({ transcript }: Session): string => {
-  const { cost, total } = transcript.view.usage
+const costOf = ({ before, transcript }: Session): string => {
+  const { usage } = transcript.view
+  const { cost, total } = before === undefined ? usage : add(before, usage)
   return cost === undefined ? `${short(total)} tokens` : `$${cost.toFixed(4)}`
 }
 

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as ExternalEditor from "./ExternalEditor.ts"
 import * as Completion from "./Completion.ts"
+import * as CommandTable from "./CommandTable.ts"
 import * as Commands from "./Commands.ts"
 import * as Footer from "./Footer.ts"
 import { Input } from "./Input.ts"
@@ -189,7 +190,8 @@ export class FullScreen implements Face {
       this.panelSince = now
       this.isArmed = false
     }
-    const below = this.hint.map((line) => shortened(line, size.columns))
+    const hint = this.hint.length > 0 || panel !== undefined ? this.hint : suggestions(this.input.text)
+    const below = hint.map((line) => shortened(line, size.columns))
     const footer = Footer.line(session, size.columns)
     const isSmall = size.columns < 40 || size.rows < 10
     const tasks = isSmall || this.isTasksHidden ? [] : Footer.tasks(session, size.columns)
@@ -383,6 +385,16 @@ export class FullScreen implements Face {
 
 /** Keys that mean the same while a panel is shown. */
 const isGlobal = (id: string): boolean => ["ctrl+d", "ctrl+l", "ctrl+z", "ctrl+t"].includes(id)
+
+/** The commands that a text begins. */
+const suggestions = (text: string): ReadonlyArray<string> => {
+  if (!/^\/[a-z]*$/.test(text)) return []
+  const rows = CommandTable.table.filter(({ name }) => name.startsWith(text))
+  const shown = rows.slice(0, 6).map(({ args, name, what }) => `  ${`${name} ${args}`.padEnd(22)} ${what}`)
+  return rows.length > shown.length
+    ? [...shown, `  … ${rows.length - shown.length} more, /help lists them`]
+    : shown
+}
 
 const commonStart = (one: string, other: string): string => {
   let at = 0

@@ -65,27 +65,39 @@ export class LineMode implements Face {
   private linesOf(event: AgentEvent): ReadonlyArray<string> {
     if (event.path !== undefined) return linesOf(event)
     if (event._tag === "MessageDelta") {
-      if (event.delta._tag === "TextStart") this.answer = ""
-      if (event.delta._tag !== "TextDelta" && event.delta._tag !== "TextEnd") return []
-      this.answer += event.delta._tag === "TextDelta" ? event.delta.delta : ""
-      const end = event.delta._tag === "TextEnd" ? this.answer.length : this.answer.lastIndexOf("\n\n")
-      if (end < 0) return []
-      const whole = this.answer.slice(0, end).trim()
-      this.answer = this.answer.slice(end)
-      this.hasAnswer ||= whole !== ""
-      return whole === "" ? [] : labelled("agent", whole, "")
+      const { delta } = event
+      if (delta._tag === "TextStart") return this.paragraphs("\n\n", true)
+      return delta._tag === "TextDelta" ? this.paragraphs(delta.delta, false) : []
     }
     if (event._tag !== "MessageEnd" || event.message.role !== "assistant") return linesOf(event)
-    const { hasAnswer } = this
-    this.hasAnswer = false
-    const rest = this.answer.trim()
+    const { answer, written } = this
     this.answer = ""
-    if (!hasAnswer) return linesOf(event)
-    return rest === "" ? [] : labelled("agent", rest, "")
+    this.written = ""
+    // The end may come without the last deltas.
+    const text = event.message.content.findLast((block) => block.type === "text")?.text ?? ""
+    if (answer === "" && written === "") return linesOf(event)
+    const rest = text.startsWith(written) ? text.slice(written.length) : text
+    return rest.trim() === "" ? [] : labelled("agent", rest.trim(), "")
   }
 
-  /** Whether a part of the answer was written. */
-  private hasAnswer = false
+  /** The whole paragraphs that a delta completes; all that is there where a block begins. */
+  private paragraphs(delta: string, isNew: boolean): ReadonlyArray<string> {
+    this.answer += delta
+    const end = this.answer.lastIndexOf("\n\n")
+    const whole = end < 0 ? "" : this.answer.slice(0, end)
+    if (end > 0) {
+      this.answer = this.answer.slice(end)
+      this.written += whole
+    }
+    if (isNew) {
+      this.answer = ""
+      this.written = ""
+    }
+    return whole.trim() === "" ? [] : labelled("agent", whole.trim(), "")
+  }
+
+  /** The part of the block that was written. */
+  private written = ""
 
   readonly changed = (): void => void Queue.offerUnsafe(this.items, { _tag: "Changed" })
 
@@ -217,7 +229,7 @@ const linesOf = (event: AgentEvent): ReadonlyArray<string> => {
     case "ToolExecutionStart":
       return labelled("tool", Output.titleOf(event.toolName, event.params), indent)
     case "ToolExecutionEnd":
-      return [`${indent}result: ${resultOf(event)}`]
+      return [`${indent}result: ${resultOf(event)}`, ...outputOf(event).map((line) => indent + line)]
     case "ModelCallRetry":
       return [`${indent}note: Trying again in ${Math.ceil(event.delayMs / 1000)} s`]
     default:
@@ -225,15 +237,28 @@ const linesOf = (event: AgentEvent): ReadonlyArray<string> => {
   }
 }
 
-const resultOf = ({
-  durationMs,
-  isError,
-  result
-}: Extract<AgentEvent, { readonly _tag: "ToolExecutionEnd" }>): string => {
-  const text = result.content
+/** The last lines of the output of a command. */
+const maxOutput = 5
+
+const outputOf = ({ result, toolName }: Ended): ReadonlyArray<string> => {
+  if (toolName !== "shell") return []
+  const text = textOf(result).replace(/\n?\[Exit code \d+\]$/, "")
+  const lines = text === "" ? [] : text.split("\n")
+  const more = lines.length - maxOutput
+  const shown = lines.slice(-maxOutput).map((line) => `output: ${Inert.line(line, 400)}`)
+  return more > 0 ? [`output: ${more} lines before these`, ...shown] : shown
+}
+
+type Ended = Extract<AgentEvent, { readonly _tag: "ToolExecutionEnd" }>
+
+const textOf = ({ content }: Ended["result"]): string =>
+  content
     .flatMap((block) => (block.type === "text" ? [block.text] : []))
     .join("\n")
     .trim()
+
+const resultOf = ({ durationMs, isError, result }: Ended): string => {
+  const text = textOf(result)
   const code = /Exit code (\d+)/.exec(text.slice(-200))?.[1]
   const lines = text === "" ? 0 : text.split("\n").length
   const words =

@@ -20,8 +20,9 @@ import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import * as TokenFile from "../agent/TokenFile.ts"
-import type { FileKeeper } from "../files/FileKeeper.ts"
 import * as PromptChanges from "../files/PromptChanges.ts"
+import type { FileKeeper } from "../files/FileKeeper.ts"
+import type { Hooks } from "../hooks/HookSources.ts"
 import type * as CommandHooks from "../hooks/CommandHooks.ts"
 import * as SessionAgents from "../agent/SessionAgents.ts"
 import type { Servers } from "../agent/McpServers.ts"
@@ -46,6 +47,8 @@ export interface Place {
   readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
   /** The MCP servers of runs in this process, if there are some. */
   readonly servers: Servers | undefined
+  /** The command hook that runs, and the time of its start in milliseconds since the epoch. */
+  readonly runningHook: () => { readonly command: string; readonly at: number } | undefined
   /** The command hooks, also those that do not run. */
   readonly hooks: () => ReadonlyArray<CommandHooks.Status>
   /** The versions of files that a session keeps, where runs are in this process. */
@@ -79,15 +82,18 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     logs,
     store
   } = yield* settings.noSession ? unkept(settings) : Sessions.at(settings)
-  const found = yield* AgentSetup.loadHooks(settings)
-  let listed: () => ReadonlyArray<CommandHooks.Status> = () => found?.commands ?? []
-  const hooks = found && {
-    ...found,
-    make: (given: CommandHooks.Given) =>
-      Effect.tap(found.make(given), ({ list }) => Effect.sync(() => void (listed = list)))
-  }
+  const hooks = watched(yield* AgentSetup.loadHooks(settings))
   const servers = yield* AgentSetup.serversOf(settings, choice.model)
-  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell, hooks, servers }
+  const plan = {
+    settings,
+    prompt: undefined,
+    choice,
+    output: undefined,
+    project,
+    shell,
+    hooks: hooks.given,
+    servers
+  }
   const named = (model: string) => {
     const options = { ...settings, model: Option.some(model), modelFrom: "model" }
     return ModelChoice.choose(ModelChoice.besides(options, choice, model), env)
@@ -121,7 +127,8 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
         host.ask(sessionId, ({ open }) => open)
       ),
     servers,
-    hooks: () => listed(),
+    runningHook: hooks.running,
+    hooks: hooks.list,
     files: keepers?.open,
     changesSince:
       keepers &&
@@ -141,6 +148,22 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
   }
   return place
 })
+
+/** Hooks whose commands and runs the session can show. */
+const watched = (found: Hooks | undefined) => {
+  let list: () => ReadonlyArray<CommandHooks.Status> = () => found?.commands ?? []
+  let running: { readonly command: string; readonly at: number } | undefined
+  const take = (made: CommandHooks.CommandHooks) =>
+    Effect.sync(() => {
+      list = made.list
+      made.listen((event) => void (running = event.type === "start" ? event : undefined))
+    })
+  const given = found && {
+    ...found,
+    make: (options: CommandHooks.Given) => Effect.tap(found.make(options), take)
+  }
+  return { given, list: () => list(), running: () => running }
+}
 
 /** A store in memory. */
 const unkept = Effect.fnUntraced(function* ({ cwd }: Pick<Settings, "cwd">) {
@@ -174,6 +197,7 @@ export const remote = Effect.fnUntraced(function* (
     project: undefined,
     agent: undefined,
     servers: undefined,
+    runningHook: () => undefined,
     hooks: () => [],
     files: undefined,
     changesSince: undefined,

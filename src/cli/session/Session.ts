@@ -16,6 +16,7 @@ import * as Outcome from "../agent/Outcome.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import type * as Playing from "../agent/Playing.ts"
 import { retriesOf } from "../agent/Vendors.ts"
+import type { Usage } from "../../Usage.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Inert from "../terminal/Inert.ts"
 import { Asking } from "./Asking.ts"
@@ -24,6 +25,7 @@ import type * as Panels from "./Panel.ts"
 import type { Place } from "./Place.ts"
 import type { PromptHistory } from "./PromptHistory.ts"
 import type { Theme } from "./Theme.ts"
+import * as Markdown from "./Markdown.ts"
 import { Transcript } from "./Transcript.ts"
 import * as Prompt from "./Prompt.ts"
 
@@ -40,6 +42,8 @@ interface Running {
   /** The time of its start in milliseconds since the epoch. */
   readonly from: number
   isStopping: boolean
+  /** Whether the model has answered or called a tool, so that the conversation has more than the prompt. */
+  hasAnswer: boolean
   /** The words of the retry that the model call waits for. */
   retry:
     | { readonly from: number; readonly delay: number; readonly words: string; readonly count: string }
@@ -103,6 +107,8 @@ export class Session {
   isLost = false
   /** The tokens of the last request and its answer. */
   context = 0
+  /** The tokens of the conversation before this program. */
+  before: Usage | undefined
   readonly spent: Spent = { modelCalls: 0, toolCalls: 0, ms: 0 }
   /** The outputs of commands of the person, for the next prompt. */
   private outputs: ReadonlyArray<string> = []
@@ -150,14 +156,28 @@ export class Session {
   /** Writes lines of the program. */
   say(...lines: ReadonlyArray<string>): void {
     const label = this.theme.isLabelled ? "note: " : ""
-    this.face.print(lines.flatMap((line) => Inert.text(line).split("\n")).map((line) => label + line))
+    this.face.print(lines.flatMap((line) => this.wrapped(label + line)))
     this.face.changed()
+  }
+
+  /** Shows a command that the person entered. */
+  echo(text: string): void {
+    const line = this.theme.isLabelled ? `you: ${text}` : `> ${text}`
+    this.face.print(this.wrapped(line).map((each) => this.theme.style("dim", each)))
+  }
+
+  /** The lines of a text of the program, broken between words. */
+  private wrapped(text: string): ReadonlyArray<string> {
+    const width = this.face.width()
+    return Inert.text(text)
+      .split("\n")
+      .flatMap((line) => Markdown.wrapped(line, width))
   }
 
   note(line: string): void {
     const { isLabelled, style } = this.theme
-    const lines = Inert.text(line).split("\n")
-    this.face.print(lines.map((each) => (isLabelled ? `note: ${each}` : style("dim", each))))
+    const lines = this.wrapped(isLabelled ? `note: ${line}` : line)
+    this.face.print(lines.map((each) => style("dim", each)))
     this.face.changed()
   }
 
@@ -165,7 +185,7 @@ export class Session {
     const { isLabelled, signs, style } = this.theme
     const sign = isLabelled ? "error:" : signs.failed
     this.face.print([
-      style("red", `${sign} ${Inert.line(line, 2_000)}`),
+      ...this.wrapped(`${sign} ${Inert.line(line, 2_000)}`).map((each) => style("red", each)),
       ...advice.map((each) => `${isLabelled ? "note:" : " "} ${Inert.line(each)}`)
     ])
     this.face.changed()
@@ -212,7 +232,7 @@ export class Session {
     const { replaces } = this
     this.last = { text, messageId: undefined, failed: false }
     const from = yield* Clock.currentTimeMillis
-    this.run = { runId: "", from, isStopping: false, retry: undefined }
+    this.run = { runId: "", from, isStopping: false, hasAnswer: false, retry: undefined }
     this.face.changed()
     const started = Effect.gen({ self: this }, function* () {
       yield* this.made
@@ -335,7 +355,7 @@ export class Session {
   /** Follows a run to its end, also over a lost connection, and the run that continues it. */
   readonly follow = Effect.fnUntraced(function* (this: Session, runId: string, from: number) {
     const { runs } = this.place
-    this.run = { runId, from, isStopping: false, retry: undefined }
+    this.run = { runId, from, isStopping: false, hasAnswer: false, retry: undefined }
     this.face.changed()
     let position = 0
     let isOver = false
@@ -385,6 +405,8 @@ export class Session {
     switch (event._tag) {
       case "MessageEnd":
         if (event.message.role === "user" && event.path === undefined) this.delivered(event.message)
+        if (run !== undefined && event.message.role === "assistant")
+          run.hasAnswer ||= event.message.content.length > 0
         return
       case "ModelCallRetry":
         if (run !== undefined && event.path === undefined)
@@ -430,7 +452,11 @@ export class Session {
     this.spent.ms += durationMs ?? 0
     if (status !== "suspended") this.asking.clear()
     const isGood = status === "completed" || status === "terminated" || status === "stopped"
-    if (this.last !== undefined) this.last = { ...this.last, failed: !isGood && status !== "suspended" }
+    if (this.last !== undefined) {
+      // The work of the model stays in the conversation: the prompt comes again behind it.
+      const messageId = run?.hasAnswer === true ? undefined : this.last.messageId
+      this.last = { ...this.last, messageId, failed: !isGood && status !== "suspended" }
+    }
     if (status === "cancelled" && run?.isStopping !== true) this.say("Stopped.")
     if (error !== undefined) this.failure(error)
     else if (status === "incomplete") this.note("The answer was cut short.")

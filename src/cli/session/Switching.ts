@@ -30,6 +30,7 @@ const become = (session: Session, id: string, isMade: boolean): void => {
   session.last = undefined
   session.replaces = undefined
   session.context = 0
+  session.before = undefined
   session.name = undefined
   session.tasks = TaskList.empty
 }
@@ -46,17 +47,16 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
   const from = begun.at(-shown) ?? 0
   const width = session.face.width()
   const { theme } = session
+  /** Marks are left out, and all of it is dim. */
+  const plain = { ...theme, style: (_style: unknown, text: string) => text }
+  session.before = Contents.usageOf(messages)
+  session.context = Contents.contextOf(messages)
   session.face.print(
     messages.slice(from).flatMap((message) => {
       if (message.role === "user") return promptLines(Contents.textOf(message), theme, width)
       if (message.role !== "assistant") return []
       const text = Message.textOf(message).trim()
-      return text === ""
-        ? []
-        : Inert.text(text)
-            .split("\n")
-            .flatMap((line) => Markdown.wrapped(line, width))
-            .map((line) => theme.style("dim", line))
+      return text === "" ? [] : Markdown.all(text, plain, width).map((line) => theme.style("dim", line))
     })
   )
   const last = messages.findLast((message) => message.role === "user")

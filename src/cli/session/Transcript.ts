@@ -18,9 +18,9 @@ const maxDiff = 12
 /** The most lines that show a call whole. */
 const maxWhole = 2_000
 
-/** How far an answer that grows has gone up. */
+/** The part of an answer that has gone up. */
 interface Written {
-  readonly at: number
+  readonly text: string
   readonly markdown: Markdown.State
 }
 
@@ -36,6 +36,8 @@ export class Transcript {
   private whole: Whole | undefined
   private readonly done = new Set<string>()
   private readonly written = new Map<string, Written>()
+  /** The message that has come whole last. The end of a block may come without its last deltas. */
+  private ended = ""
   /** The diffs of calls, and the calls that a person has changed. */
   private readonly diffs = new Map<string, string>()
   private readonly edited = new Set<string>()
@@ -52,6 +54,7 @@ export class Transcript {
     const lines: Array<string> = []
     for (const event of events) {
       this.view = RunView.fold(this.view, event)
+      if (event._tag === "MessageEnd") this.ended = event.message.id
       if (event._tag === "ToolInvoked") {
         this.invoked.set(event.toolCallId, event.timestamp)
         if (event.modified && event.approved) this.edited.add(event.toolCallId)
@@ -72,7 +75,11 @@ export class Transcript {
     for (const row of this.view.rows) {
       if (this.done.has(row.id)) continue
       const isOpen = row.state === "running" || row.state === "waiting"
-      if (row.kind === "answer" && levelOf(row) === 0) lines.push(...this.answer(row, width))
+      if (row.kind === "answer" && levelOf(row) === 0) {
+        const isOver = !isOpen && (row.state !== "done" || row.messageId === this.ended)
+        lines.push(...this.answer(row, width, isOver))
+        if (!isOver) continue
+      }
       if (isOpen) continue
       this.done.add(row.id)
       if (row.kind !== "answer" || levelOf(row) > 0) lines.push(...this.finished(row, width))
@@ -85,16 +92,19 @@ export class Transcript {
   }
 
   /** The lines of an answer that are whole now. */
-  private answer(row: RunView.Block, width: number): ReadonlyArray<string> {
-    const { at, markdown } = this.written.get(row.id) ?? { at: 0, markdown: Markdown.initial }
-    const isOver = row.state !== "running"
+  private answer(row: RunView.Block, width: number, isOver: boolean): ReadonlyArray<string> {
+    const before = this.written.get(row.id)
+    const dim = (text: string) => this.theme.style("dim", text)
     if (row.state === "retracted")
-      return at > 0 ? [this.theme.style("dim", "The answer broke off and starts again.")] : []
-    const rest = row.text.slice(at)
+      return before === undefined ? [] : [dim("The answer broke off and starts again.")]
+    // A hook may replace an answer after its deltas.
+    const isReplaced = before !== undefined && !row.text.startsWith(before.text)
+    const { markdown, text } = isReplaced || before === undefined ? unwritten : before
+    const rest = row.text.slice(text.length)
     const end = isOver ? rest.length : rest.lastIndexOf("\n") + 1
     if (end === 0) return []
     let state = markdown
-    const lines: Array<string> = []
+    const lines: Array<string> = isReplaced ? [dim("The answer was replaced:")] : []
     const sources = rest.slice(0, end).replace(/\n$/, "").split("\n")
     for (const source of sources) {
       const [next, out] = Markdown.next(state, source, this.theme, width)
@@ -105,7 +115,7 @@ export class Transcript {
       this.written.delete(row.id)
       return [...lines, ...Markdown.end(state, this.theme)]
     }
-    this.written.set(row.id, { at: at + end, markdown: state })
+    this.written.set(row.id, { text: row.text.slice(0, text.length + end), markdown: state })
     return lines
   }
 
@@ -130,7 +140,7 @@ export class Transcript {
         return this.call(row, width)
       case "question":
         return row.state === "done"
-          ? [dim(`${indent}${Inert.line(row.title)} · ${Inert.line(row.result)}`)]
+          ? [dim(`${indent}${Inert.line(row.title)} · ${Inert.line(answerOf(row.result))}`)]
           : []
       case "output":
         return [Inert.text(row.text)]
@@ -199,8 +209,8 @@ export class Transcript {
       if (row.state !== "running") return []
       const indent = indentOf(row)
       if (row.kind === "answer" && levelOf(row) === 0) {
-        const { at, markdown } = this.written.get(row.id) ?? { at: 0, markdown: Markdown.initial }
-        const rest = row.text.slice(at)
+        const { markdown, text } = this.written.get(row.id) ?? unwritten
+        const rest = row.text.slice(text.length)
         return rest === "" ? [] : Markdown.unfinished(markdown, rest, theme, width)
       }
       const seconds = Math.max(0, Math.floor((now - row.from) / 1000))
@@ -228,15 +238,30 @@ export class Transcript {
   }
 }
 
+const unwritten: Written = { text: "", markdown: Markdown.initial }
+
 // ───────────────────────── Rows
 
 const levelOf = ({ depth }: RunView.Row): number => Math.max(0, (depth - 1) >> 1)
 
 const indentOf = (row: RunView.Row): string => "  ".repeat(levelOf(row))
 
+/** An answer in words: a text, or the only text of an object. */
+const answerOf = (json: string): string => {
+  const value = Option.getOrUndefined(parse(json))
+  if (typeof value === "string") return value
+  const texts = Object.values(Option.getOrElse(decodeTexts(value), () => ({})))
+  return texts.length === 0 ? json : texts.join(": ")
+}
+
+const decodeTexts = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.String))
+
 const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const decodeDiff = Schema.decodeUnknownOption(Schema.Struct({ diff: Schema.String }))
 const decodeContent = Schema.decodeUnknownOption(Schema.Struct({ content: Schema.String }))
+
+/** The tools whose arguments a list or a panel has shown. */
+const shownElsewhere: ReadonlySet<string> = new Set(["tasks", "ask_user", "propose_plan"])
 
 /** The tool of a row, and its call in a line. */
 const callOf = ({ text, title }: RunView.Block) => {
@@ -245,7 +270,10 @@ const callOf = ({ text, title }: RunView.Block) => {
   return {
     name,
     params,
-    title: params === undefined ? Inert.line(name) : Output.titleOf(name, params).trim()
+    title:
+      params === undefined || shownElsewhere.has(name)
+        ? Inert.line(name)
+        : Output.titleOf(name, params).trim()
   }
 }
 
