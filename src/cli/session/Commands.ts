@@ -228,7 +228,7 @@ const steer: Action = (session, args) =>
 const cost: Action = (session) =>
   Effect.sync(() => {
     const { modelCalls, ms, toolCalls } = session.spent
-    const { cacheRead, cost, input, output } = session.transcript.view.usage
+    const { cacheRead, cost, input, output } = session.usage
     const price = cost === undefined ? "price unknown" : `$${cost.toFixed(4)}`
     session.say(
       `Input ${input} · cached ${cacheRead} · output ${output} tokens · ${price} · ${modelCalls} model ${modelCalls === 1 ? "call" : "calls"} · ${toolCalls} tool ${toolCalls === 1 ? "call" : "calls"} · ${(ms / 1000).toFixed(1)} s`

@@ -2,7 +2,6 @@
 import * as ModelTable from "../agent/ModelTable.ts"
 import * as ModelChoice from "../agent/ModelChoice.ts"
 import type * as TaskList from "../agent/TaskList.ts"
-import { add } from "../../Usage.ts"
 import * as Inert from "../terminal/Inert.ts"
 import type { Session } from "./Session.ts"
 import type { Theme } from "./Theme.ts"
@@ -54,9 +53,7 @@ const contextOf = ({ context, model }: Session): string => {
   return window === undefined ? `? % context` : `${Math.round((100 * context) / window)} % context`
 }
 
-const costOf = ({ before, transcript }: Session): string => {
-  const { usage } = transcript.view
-  const { cost, total } = before === undefined ? usage : add(before, usage)
+const costOf = ({ usage: { cost, total } }: Session): string => {
   return cost === undefined ? `${short(total)} tokens` : `$${cost.toFixed(4)}`
 }
 

@@ -11,7 +11,7 @@ import * as LiveRuns from "../../runs/LiveRuns.ts"
 import * as RunLogStore from "../../runs/RunLogStore.ts"
 import type { Service as Runs } from "../../runs/Runs.ts"
 import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
-import { SessionStore } from "../../sessions/SessionStore.ts"
+import { type OpenSession, type Service, SessionStore } from "../../sessions/SessionStore.ts"
 import type * as Workspace from "../../skills/Workspace.ts"
 import * as AgentSetup from "../agent/AgentSetup.ts"
 import * as KeptFiles from "../agent/KeptFiles.ts"
@@ -130,24 +130,30 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     runningHook: hooks.running,
     hooks: hooks.list,
     files: keepers?.open,
-    changesSince:
-      keepers &&
-      ((sessionId, messageId) =>
-        Effect.zipWith(keepers.open(sessionId), store.read(sessionId), ({ current }, contents) =>
-          PromptChanges.since(contents, current.back, messageId)
-        )),
+    changesSince: keepers && changesSince(keepers.open, store),
     clearTasks: (sessionId) =>
-      host.ask(
-        sessionId,
-        ({ opened }): Effect.Effect<void, Error> =>
-          opened === undefined
-            ? Effect.scoped(Effect.flatMap(store.open(sessionId), TaskList.clear))
-            : TaskList.clear(opened.session)
-      ),
+      host.ask(sessionId, ({ opened }) => cleared(store, sessionId, opened?.session)),
     choose: (model) => Effect.map(Effect.provideContext(named(model), context), ({ model }) => model)
   }
   return place
 })
+
+const changesSince =
+  (open: (sessionId: string) => Effect.Effect<FileKeeper, Error>, store: Service) =>
+  (sessionId: string, messageId: string): Effect.Effect<number, Error> =>
+    Effect.zipWith(open(sessionId), store.read(sessionId), ({ current }, contents) =>
+      PromptChanges.since(contents, current.back, messageId)
+    )
+
+/** Empties the task list of a session, which is open if it has an agent. */
+const cleared = (
+  store: Service,
+  sessionId: string,
+  opened: OpenSession | undefined
+): Effect.Effect<void, Error> =>
+  opened === undefined
+    ? Effect.scoped(Effect.flatMap(store.open(sessionId), TaskList.clear))
+    : TaskList.clear(opened)
 
 /** Hooks whose commands and runs the session can show. */
 const watched = (found: Hooks | undefined) => {

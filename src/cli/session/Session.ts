@@ -16,16 +16,15 @@ import * as Outcome from "../agent/Outcome.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import type * as Playing from "../agent/Playing.ts"
 import { retriesOf } from "../agent/Vendors.ts"
-import type { Usage } from "../../Usage.ts"
+import { type Usage, add } from "../../Usage.ts"
 import type { Settings } from "../settings/Settings.ts"
-import * as Inert from "../terminal/Inert.ts"
 import { Asking } from "./Asking.ts"
 import type { Face, Services } from "./Face.ts"
 import type * as Panels from "./Panel.ts"
 import type { Place } from "./Place.ts"
 import type { PromptHistory } from "./PromptHistory.ts"
 import type { Theme } from "./Theme.ts"
-import * as Markdown from "./Markdown.ts"
+import { Voice } from "./Voice.ts"
 import { Transcript } from "./Transcript.ts"
 import * as Prompt from "./Prompt.ts"
 
@@ -71,11 +70,9 @@ interface Options {
 /** A time in which a run is to end once the person has stopped it, before the screen says that it has. */
 const patience = "900 millis"
 
-export class Session {
+export class Session extends Voice {
   readonly place: Place
   readonly settings: Settings
-  readonly theme: Theme
-  readonly face: Face
   readonly history: PromptHistory
   readonly version: string
   transcript: Transcript
@@ -115,10 +112,9 @@ export class Session {
   private readonly fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>
 
   constructor(options: Options, fork: <A>(effect: Effect.Effect<A, never, Services>) => Fiber.Fiber<A>) {
+    super(options.theme, options.face)
     this.place = options.place
     this.settings = options.settings
-    this.theme = options.theme
-    this.face = options.face
     this.history = options.history
     this.version = options.version
     this.id = options.sessionId
@@ -130,6 +126,12 @@ export class Session {
 
   get id8(): string {
     return this.id.slice(0, 8)
+  }
+
+  /** The tokens of the conversation. */
+  get usage(): Usage {
+    const { usage } = this.transcript.view
+    return this.before === undefined ? usage : add(this.before, usage)
   }
 
   /** The mode, which decides about calls that run without a question. */
@@ -149,46 +151,6 @@ export class Session {
   /** The panel that takes keys. */
   get panel(): Panels.Panel | undefined {
     return this.list ?? this.asking.panels[0]
-  }
-
-  // ───────────────────────── Words
-
-  /** Writes lines of the program. */
-  say(...lines: ReadonlyArray<string>): void {
-    const label = this.theme.isLabelled ? "note: " : ""
-    this.face.print(lines.flatMap((line) => this.wrapped(label + line)))
-    this.face.changed()
-  }
-
-  /** Shows a command that the person entered. */
-  echo(text: string): void {
-    const line = this.theme.isLabelled ? `you: ${text}` : `> ${text}`
-    this.face.print(this.wrapped(line).map((each) => this.theme.style("dim", each)))
-  }
-
-  /** The lines of a text of the program, broken between words. */
-  private wrapped(text: string): ReadonlyArray<string> {
-    const width = this.face.width()
-    return Inert.text(text)
-      .split("\n")
-      .flatMap((line) => Markdown.wrapped(line, width))
-  }
-
-  note(line: string): void {
-    const { isLabelled, style } = this.theme
-    const lines = this.wrapped(isLabelled ? `note: ${line}` : line)
-    this.face.print(lines.map((each) => style("dim", each)))
-    this.face.changed()
-  }
-
-  fail(line: string, ...advice: ReadonlyArray<string>): void {
-    const { isLabelled, signs, style } = this.theme
-    const sign = isLabelled ? "error:" : signs.failed
-    this.face.print([
-      ...this.wrapped(`${sign} ${Inert.line(line, 2_000)}`).map((each) => style("red", each)),
-      ...advice.map((each) => `${isLabelled ? "note:" : " "} ${Inert.line(each)}`)
-    ])
-    this.face.changed()
   }
 
   /** Runs an effect beside the keys, and says why it failed. */
