@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { exportsOf, modules } from "./docstrings.ts"
-import { pageWith } from "../scripts/options.ts"
+import * as Options from "../scripts/options.ts"
+import * as SessionTables from "../scripts/sessionTables.ts"
 
 const root = join(import.meta.dirname, "..")
 const read = (file: string) => readFileSync(join(root, file), "utf8")
@@ -143,7 +144,23 @@ const missingIn = (text: string): ReadonlyArray<string> =>
 describe("docs/options.md", () => {
   it("is made from the source: npm run docs", () => {
     const text = read("docs/options.md")
-    assert.strictEqual(text, pageWith(text))
+    assert.strictEqual(text, Options.pageWith(text))
+  })
+})
+
+describe("docs/program.md", () => {
+  const text = read("docs/program.md")
+
+  it("has the keys and commands of the session: npm run docs", () => {
+    assert.strictEqual(text, SessionTables.pageWith(text))
+  })
+
+  it("shows each picture, with words for those who do not see it: npm run pictures", () => {
+    const shown = Array.from(
+      text.matchAll(/!\[[^\]]{20,}\]\((pictures\/[\w-]+\.svg)\)/g),
+      ([, file]) => `docs/${file}`
+    )
+    assert.deepStrictEqual(shown.toSorted(), globSync("docs/pictures/*", { cwd: root }).toSorted())
   })
 })
 

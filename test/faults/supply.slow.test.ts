@@ -35,7 +35,7 @@ describe("what is published", { timeout: 120_000 }, () => {
       .map((file) => file.replace(/\.ts$/, ""))
       .flatMap((name) => [".d.ts", ".d.ts.map"].map((end) => `dist/${name}${end}`))
     const pages = [
-      ...globSync(["docs/*.md", "examples/*.ts"], { cwd: repo }),
+      ...globSync(["docs/*.md", "docs/pictures/*.svg", "examples/*.ts"], { cwd: repo }),
       "AGENTS.md",
       "CHANGELOG.md",
       "LICENSE",
