@@ -369,5 +369,21 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: '"src/**/*.ts",',
     to: '"src",',
     test: "test/faults/supply.slow.test.ts"
+  },
+  {
+    fault: "that fails leaves files and folders as they are",
+    without: "a file changes only once its earlier content is kept",
+    file: "src/tools/Files.ts",
+    from: "      yield* Effect.mapError(keeper.file(change), ({ detail }) => Folder.unchanged(path, detail))\n",
+    to: "      void change\n",
+    test: "test/tools/Keeping.test.ts"
+  },
+  {
+    fault: "that fails leaves files and folders as they are",
+    without: "a command runs only once what it may change is kept",
+    file: "src/tools/ShellTool.ts",
+    from: "keeper === undefined\n        ? running",
+    to: "true\n        ? running",
+    test: "test/tools/Keeping.test.ts"
   }
 ]
