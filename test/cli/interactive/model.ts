@@ -33,7 +33,11 @@ export interface Request {
   /** Answers with calls of tools. */
   readonly calls: (...calls: ReadonlyArray<Call>) => Effect.Effect<void>
   /** Answers with an error. */
-  readonly fails: (status: number, message?: string) => Effect.Effect<void>
+  readonly fails: (
+    status: number,
+    message?: string,
+    headers?: Readonly<Record<string, string>>
+  ) => Effect.Effect<void>
   /** Bytes of the answer, as they are. */
   readonly raw: (bytes: Uint8Array | string) => Effect.Effect<void>
   /** Whether the program has gone away. */
@@ -137,9 +141,9 @@ const requestOf = (body: string, response: ServerResponse, usage: Usage): Reques
         closes("tool_calls")
       )
     },
-    fails: (status, message = "on fire") =>
+    fails: (status, message = "on fire", headers = {}) =>
       Effect.sync(() => {
-        response.writeHead(status, { "content-type": "application/json" })
+        response.writeHead(status, { "content-type": "application/json", ...headers })
         response.end(JSON.stringify({ error: { message, type: "server_error" } }))
       }),
     isClosed: () => response.closed

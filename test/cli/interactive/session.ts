@@ -95,9 +95,20 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
   }
 })
 
-/** A command that a test lets end by writing the file `go`; it ends by itself after a minute. */
-export const waiting =
-  "echo began; n=0; while [ ! -e go ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n+1)); done; echo over"
+/** A script that a test lets end by writing the file `go`; it ends by itself after a minute. */
+export const waits = {
+  "wait.sh": `echo began
+n=0
+while [ ! -e go ] && [ $n -lt 1200 ]; do
+  sleep 0.05
+  n=$((n+1))
+done
+echo over
+`
+}
+
+/** The call that runs it. */
+export const wait: Model.Call = ["shell", { command: "sh wait.sh" }]
 
 /** How often a text contains another. */
 export const count = (text: string, part: string): number => text.split(part).length - 1
