@@ -114,14 +114,14 @@ describe("Screen", () => {
       yield* terminal.type("kept input")
       yield* terminal.holds("kept input")
       let last = 0
-      for (const size of sizes) {
+      for (const [cols, rows] of sizes) {
         for (const number of numbers(last + 1, last + 20)) yield* delta(`${words(number)} of it\n\n`)
         last += 20
         yield* terminal.shows(`w${String(last).padStart(3, "0")}q`)
         yield* Session.pause(100)
-        yield* terminal.resize(...size)
+        yield* terminal.resize(cols, rows)
         yield* Session.pause(300)
-        assert.strictEqual(terminal.input(), "kept input", String(size))
+        assert.strictEqual(terminal.input(), "kept input", `${cols} x ${rows}`)
       }
       yield* delta("The end.")
       yield* ends
@@ -129,11 +129,11 @@ describe("Screen", () => {
       yield* terminal.hides("Working")
       const once = [...numbers(1, last).map((number) => `w${number}q`), "% context", "kept input", "The end."]
       assert.deepStrictEqual(notOnce(terminal.scrollback().join("\n"), once), [])
-      for (const size of sizes) {
-        yield* terminal.resize(...size)
+      for (const [cols, rows] of sizes) {
+        yield* terminal.resize(cols, rows)
         yield* Session.pause(300)
-        assert.strictEqual(terminal.input(), "kept input", String(size))
-        assert.deepStrictEqual(notOnce(terminal.scrollback().join("\n"), once), [], String(size))
+        assert.strictEqual(terminal.input(), "kept input", `${cols} x ${rows}`)
+        assert.deepStrictEqual(notOnce(terminal.scrollback().join("\n"), once), [], `${cols} x ${rows}`)
       }
     })
   )
