@@ -54,6 +54,23 @@ describe("the terminal of the tests", () => {
     })
   )
 
+  it.live("has jobs, and shows programs that take the whole screen", () =>
+    Effect.gen(function* () {
+      const terminal = yield* on("PS1='shell% ' exec bash --norc --noprofile -i", { before: "old\n" })
+      yield* terminal.shows("shell% ")
+      yield* terminal.type("seq 1 500 | LESS= less -P'pager:'\r")
+      yield* terminal.shows("pager:")
+      yield* terminal.key("Ctrl-Z")
+      yield* terminal.shows(/Stopped[^.]/)
+      yield* terminal.type("fg\r")
+      yield* terminal.shows(/^29$/m)
+      yield* terminal.type("q")
+      yield* terminal.shows("old")
+      yield* terminal.type("exit 4\r")
+      assert.strictEqual((yield* terminal.ended).code, 4)
+    })
+  )
+
   it.live("draws each grapheme as a whole", () =>
     Effect.gen(function* () {
       const texts = ["漢字", "👨‍👩‍👧", "e\u0301", "🇩🇪🇫🇷", "❤️", "👍🏽"]

@@ -56,7 +56,7 @@ export interface Model {
   readonly requests: ReadonlyArray<Request>
   /** Waits for the next request, from the first one on. Fails with words after 15 seconds. */
   readonly next: Effect.Effect<Request>
-  /** Answers each request from now on, and those that nobody has taken. Not for those that a test takes. */
+  /** Answers each request from now on that no test takes, and those that came before. */
   readonly always: (answer: (request: Request) => Effect.Effect<void>) => Effect.Effect<void>
   /** Ends all connections, and refuses new ones. */
   readonly stop: Effect.Effect<void>
@@ -157,9 +157,10 @@ const usageOf = ({ cached, input, output }: Usage) => ({
   prompt_tokens_details: { cached_tokens: cached }
 })
 
-/** A server until the scope closes. Each answer counts these tokens. */
+/** A server until the scope closes. Each answer counts these tokens. Where no request comes, the error shows the screen. */
 export const make = (
-  usage: Usage = { input: 300, cached: 100, output: 20 }
+  usage: Usage = { input: 300, cached: 100, output: 20 },
+  screen: () => string = () => ""
 ): Effect.Effect<Model, never, Scope.Scope> =>
   Effect.gen(function* () {
     const requests: Array<Request> = []
@@ -204,7 +205,7 @@ export const make = (
           if (request !== undefined) return resolve(request)
           const timer = setTimeout(() => {
             waiting.splice(waiting.indexOf(taken), 1)
-            reject(new Error(`No request ${requests.length + 1} came`))
+            reject(new Error(`No request ${requests.length + 1} came\n${screen()}`))
           }, 15_000)
           const taken = (request: Request) => {
             clearTimeout(timer)

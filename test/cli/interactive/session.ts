@@ -29,7 +29,8 @@ export const greeting = "/help for commands · Esc stops · Ctrl-D leaves"
 
 /** A person's home with a folder of work, and the model that the program there uses. */
 export const make = Effect.fnUntraced(function* (options: Options = {}) {
-  const model = yield* Model.make(options.usage)
+  let newest: Terminal.Terminal | undefined
+  const model = yield* Model.make(options.usage, () => newest?.shown() ?? "")
   const home = Program.folder({})
   const cwd = join(home, "shop")
   mkdirSync(cwd)
@@ -58,7 +59,13 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
     ...options.env
   }
   const start = (args: ReadonlyArray<string> = [], started: Start = {}) =>
-    Terminal.open(Program.command(args), { cwd, ...started, env: { ...env, ...started.env } })
+    Effect.tap(
+      Terminal.open(Program.command(args), { cwd, ...started, env: { ...env, ...started.env } }),
+      (terminal) =>
+        Effect.sync(() => {
+          newest = terminal
+        })
+    )
   return {
     model,
     home,

@@ -61,6 +61,8 @@ export interface Terminal {
   readonly screen: () => ReadonlyArray<string>
   /** The lines of the screen, rows that the terminal has wrapped joined again, as one text. */
   readonly view: () => string
+  /** The screen in a frame, for messages. */
+  readonly shown: () => string
   /** All lines from the first one on, wrapped ones joined. */
   readonly scrollback: () => ReadonlyArray<string>
   /** The text of the input up to the caret. */
@@ -309,6 +311,7 @@ const terminalOf = (screen: Screen): Terminal => {
     writes: (pattern, wait) => until(`writes ${pattern}`, () => matches(pattern, all()), wait),
     holds: (text, wait) => until(`input ${JSON.stringify(text)}`, () => screen.input() === text, wait),
     screen: () => screen.rows(),
+    shown: () => framed(screen.rows()),
     scrollback: () => screen.lines(0),
     input: () => screen.input(),
     cursor: () => ({ x: emulator.buffer.active.cursorX, y: emulator.buffer.active.cursorY }),
