@@ -143,8 +143,9 @@ describe("Approvals and questions", () => {
       yield* terminal.shows("The model asks: Which database?")
       yield* terminal.shows(/^ *2 SQLite$/m)
       yield* terminal.type("2")
-      yield* terminal.until("an answer", () => model.requests.length === 2 || terminal.input() === "2")
-      if (terminal.input() === "2") yield* terminal.key("Enter")
+      yield* Session.pause(300)
+      // The number may answer by itself.
+      if (model.requests.length === 1) yield* terminal.key("Enter")
       const second = yield* model.next
       assert.include(second.of("tool").at(-1) ?? "", "SQLite")
       yield* second.calls(asks("Which name?"))

@@ -216,7 +216,7 @@ describe("Keys: the input", () => {
       ]
       for (const [index, text] of pastes.entries()) {
         yield* terminal.paste(text)
-        yield* terminal.shows(/^..ga$/m)
+        yield* terminal.shows(/^(?:> | {2})?ga$/m)
         yield* Session.pause(200)
         assert.strictEqual(model.requests.length, index, JSON.stringify(text))
         yield* terminal.key("Enter")

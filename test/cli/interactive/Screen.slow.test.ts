@@ -35,7 +35,7 @@ const notOnce = (text: string, lines: ReadonlyArray<string>) =>
 
 const markdown = `# A heading
 
-Some **bold** words, *others*, and \`code\` in a line with [a link](https://example.com/x).
+Some **bold** words, *others*, and \`code\` with [a link](https://example.com/x).
 
 - one
 - two

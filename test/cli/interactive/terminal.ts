@@ -218,11 +218,11 @@ class Screen {
     const upTo = this.rows().slice(0, cursorY + 1)
     const first = upTo.findLastIndex((row) => /^>(?: |$)/.test(row))
     if (first < 0) return ""
-    const own = upTo.slice(first, -1).map((row) => row.slice(2))
     const { active } = this.emulator.buffer
-    const last =
-      active.getLine(active.baseY + cursorY)?.translateToString(false, 2, Math.max(cursorX, 2)) ?? ""
-    return [...own, last].join("\n")
+    const last = active.getLine(active.baseY + cursorY)?.translateToString(false, 0, cursorX) ?? ""
+    // The rows below the sign may be indented.
+    const texts = [...upTo.slice(first, -1), last].map((row) => row.replace(/^(?:> ?| {2})/, ""))
+    return texts.join("\n")
   }
 
   pid(): number | undefined {
