@@ -7,6 +7,7 @@ import * as Program from "../program.ts"
 import type { Model } from "./model.ts"
 import * as Sequences from "./sequences.ts"
 import * as Session from "./session.ts"
+import * as Terminal from "./terminal.ts"
 
 Program.bundled()
 
@@ -262,7 +263,7 @@ describe("Start and end", () => {
 
   it.live("P-11 --url: the run is in runs list; a server that comes back is used again", () =>
     Effect.gen(function* () {
-      const { cwd, env, home, model, open } = yield* Session.make()
+      const { cwd, env, home, model } = yield* Session.make()
       yield* counting(model)
       const secret = { EFFECT_AGENT_TOKEN: "a-token-of-the-test" }
       const serve = (port: number) =>
@@ -283,11 +284,14 @@ describe("Start and end", () => {
           ({ stop }) => Effect.promise(stop)
         )
       const server = yield* serve(0)
-      const terminal = yield* open(["--url", server.url], { env: secret })
+      // The variables of a run here are no business of a client.
+      const own = Object.entries(env).filter(([name]) => !name.startsWith("EFFECT_AGENT_"))
+      const client = { ...Object.fromEntries(own), ...secret }
+      const terminal = yield* Terminal.open(Program.command(["--url", server.url]), { cwd, env: client })
+      yield* terminal.until("the input", () => /^>(?: |$)/m.test(terminal.view()))
       yield* terminal.type("first\r")
       yield* terminal.shows("1: first")
       yield* terminal.hides("Working")
-      const client = { ...env, ...secret }
       const listed = yield* Program.run(["runs", "list", "--url", server.url, "--json"], { cwd, env: client })
       assert.strictEqual(listed.code, 0, listed.stderr)
       assert.match(listed.stdout, /completed/)
