@@ -52,7 +52,7 @@ describe("Approvals and questions", () => {
       yield* terminal.key("Enter")
       const second = yield* model.next
       assert.include(second.of("tool").at(-1) ?? "", "not on a Friday")
-      yield* terminal.writes(/^✗ shell echo x >> ran · refused: you said no/m)
+      yield* terminal.writes(/^✗ shell echo x >> ran · refused: /m)
       yield* second.calls(append)
       yield* terminal.shows("Allow shell?")
       yield* Session.settled
@@ -61,6 +61,7 @@ describe("Approvals and questions", () => {
       yield* terminal.key("Enter")
       const third = yield* model.next
       assert.strictEqual(third.of("tool").length, 2)
+      yield* terminal.writes(/^✗ shell echo x >> ran · refused: you said no/m)
       yield* third.says("As you like.")
       yield* terminal.shows("As you like.")
       assert.strictEqual(text("ran"), "")
@@ -70,7 +71,7 @@ describe("Approvals and questions", () => {
   it.live("P-63 a: the same command runs unasked from now on, and another one is asked about", () =>
     Effect.gen(function* () {
       const { model, terminal, text } = yield* asked(append)
-      yield* terminal.shows(/a always for .*echo x >> ran/)
+      yield* terminal.shows("a always for ")
       yield* terminal.type("a")
       yield* (yield* model.next).calls(append)
       const third = yield* model.next

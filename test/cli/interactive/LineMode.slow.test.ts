@@ -21,6 +21,7 @@ describe("Line mode", () => {
       const { model, start, text } = yield* Session.make()
       const terminal = yield* start([], { env: { TERM: "dumb" } })
       yield* terminal.writes(isLineMode)
+      yield* terminal.writes(Session.greeting)
       yield* terminal.type("hello\r")
       const first = yield* model.next
       assert.deepStrictEqual(first.of("user"), ["hello"])
@@ -66,6 +67,7 @@ describe("Line mode", () => {
         const { model, put, start } = yield* Session.make({ config: { plain: true }, files: Session.waits })
         const plain = yield* start(["--yes"])
         yield* plain.writes(isLineMode)
+        yield* plain.writes(Session.greeting)
         yield* plain.type("begin\r")
         yield* (yield* model.next).calls(Session.wait)
         yield* plain.writes("tool: shell sh wait.sh")

@@ -55,7 +55,7 @@ export interface Terminal {
   readonly writes: (pattern: string | RegExp, wait?: Wait) => Effect.Effect<void>
   /** Waits until this holds, which it looks at after each output. */
   readonly until: (what: string, holds: () => boolean, wait?: Wait) => Effect.Effect<void>
-  /** Waits until the input, up to the caret, is this text. */
+  /** Waits until the input is this text, or is it up to the caret. */
   readonly holds: (text: string, wait?: Wait) => Effect.Effect<void>
   /** The rows of the screen, without unwritten cells at their ends. */
   readonly screen: () => ReadonlyArray<string>
@@ -212,17 +212,30 @@ class Screen {
     return lines
   }
 
-  /** The input up to the caret: from the last row above it that begins with the sign. */
+  /** The row of the sign of the input: the last one above the caret that begins with it. */
+  private sign(): number {
+    const { cursorY } = this.emulator.buffer.active
+    return this.rows()
+      .slice(0, cursorY + 1)
+      .findLastIndex((row) => /^>(?: |$)/.test(row))
+  }
+
+  /** The input up to the caret. */
   input(): string {
-    const { cursorX, cursorY } = this.emulator.buffer.active
-    const upTo = this.rows().slice(0, cursorY + 1)
-    const first = upTo.findLastIndex((row) => /^>(?: |$)/.test(row))
+    const first = this.sign()
     if (first < 0) return ""
     const { active } = this.emulator.buffer
-    const last = active.getLine(active.baseY + cursorY)?.translateToString(false, 0, cursorX) ?? ""
-    // The rows below the sign may be indented.
-    const texts = [...upTo.slice(first, -1), last].map((row) => row.replace(/^(?:> ?| {2})/, ""))
-    return texts.join("\n")
+    const { baseY, cursorX, cursorY } = active
+    const last = active.getLine(baseY + cursorY)?.translateToString(false, 0, cursorX) ?? ""
+    return typed([...this.rows().slice(first, cursorY), last])
+  }
+
+  /** Whether the input is this text, or is it up to the caret. */
+  holds(text: string): boolean {
+    if (this.input() === text) return true
+    const first = this.sign()
+    const rows = first < 0 ? [] : this.rows().slice(first, first + text.split("\n").length)
+    return text !== "" && typed(rows) === text
   }
 
   pid(): number | undefined {
@@ -282,6 +295,10 @@ const framed = (rows: ReadonlyArray<string>) => {
     .join("\n")
 }
 
+/** The rows of an input without its sign, and without the indent of those below, if they have one. */
+const typed = (rows: ReadonlyArray<string>) =>
+  rows.map((row, index) => row.replace(index === 0 ? /^> ?/ : /^ {2}/, "")).join("\n")
+
 const matches = (pattern: string | RegExp, text: string): boolean =>
   typeof pattern === "string" ? text.includes(pattern) : pattern.test(text)
 
@@ -309,7 +326,7 @@ const terminalOf = (screen: Screen): Terminal => {
     shows: (pattern, wait) => until(`shows ${pattern}`, () => matches(pattern, view()), wait),
     hides: (pattern, wait) => until(`hides ${pattern}`, () => !matches(pattern, view()), wait),
     writes: (pattern, wait) => until(`writes ${pattern}`, () => matches(pattern, all()), wait),
-    holds: (text, wait) => until(`input ${JSON.stringify(text)}`, () => screen.input() === text, wait),
+    holds: (text, wait) => until(`input ${JSON.stringify(text)}`, () => screen.holds(text), wait),
     screen: () => screen.rows(),
     shown: () => framed(screen.rows()),
     scrollback: () => screen.lines(0),
