@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Inert from "../../../src/cli/terminal/Inert.ts"
+import * as Random from "./random.ts"
 
 /** What must not reach a terminal from others: C0 but tab and line end, DEL, C1, and what reorders text. */
 const forbidden = new RegExp(
@@ -46,18 +47,9 @@ const pieces = [
   "e\u0301"
 ]
 
-/** Numbers from 0 to below a bound, the same ones each time. */
-const numbers = () => {
-  let state = 42
-  return (bound: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * bound)
-  }
-}
-
 describe("P-89 hostile text", () => {
   it("P-89 of 10,000 texts, cut anywhere, no character reaches the terminal that must not", () => {
-    const below = numbers()
+    const below = Random.numbers(42)
     for (let round = 0; round < 10_000; round++) {
       const raw = Array.from({ length: 1 + below(12) }, () => pieces[below(pieces.length)] ?? "").join("")
       const cut = below(raw.length + 1)

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Program from "../program.ts"
 import type { Request } from "./model.ts"
+import * as Random from "./random.ts"
 import * as Sequences from "./sequences.ts"
 import * as Session from "./session.ts"
 
@@ -51,6 +52,59 @@ const x = 1
 \`\`\`
 
 The last words.`
+
+/** A session that gets blocks of Markdown, tool calls and new sizes in an order that the seed gives. */
+const varied = Effect.fnUntraced(function* (seed: number) {
+  const below = Random.numbers(seed)
+  const { model, open } = yield* Session.make()
+  const terminal = yield* open(["--yes"])
+  const marks: Array<string> = []
+  const mark = () => `m${marks.push(`m${marks.length}q`) - 1}q`
+  const of = (least: number, most: number, line: () => string) =>
+    Array.from({ length: least + below(most) }, line).join("")
+  const words = () => of(0, 30, () => ` ${vocabulary[below(vocabulary.length)]}`)
+  const blocks = [
+    () => `${mark()}${words()} ${mark()}`,
+    () => `# ${mark()}`,
+    () => of(1, 12, () => `- ${mark()}${words()}\n`),
+    () => `\`\`\`ts\n${of(1, 40, () => `${mark()} ${"x".repeat(below(140))}\n`)}\`\`\``,
+    () => `| ${mark()} | b |\n|---|---|\n| ${mark()} | ${mark()} |`,
+    () => `> ${mark()}\n> ${mark()}`
+  ]
+  yield* terminal.type("tell me\r")
+  let request = yield* model.next
+  yield* terminal.type("kept input")
+  yield* terminal.holds("kept input")
+  for (let step = 0; step < 40; step++) {
+    const what = below(10)
+    if (what < 7) {
+      const text = `${blocks[below(blocks.length)]?.()}\n\n`
+      for (let at = 0; at < text.length; ) {
+        const size = 1 + below(40)
+        yield* request.delta(text.slice(at, at + size))
+        at += size
+        if (below(10) === 0) yield* Session.pause(below(60))
+      }
+    } else if (what < 9) {
+      const last = marks.at(-1) ?? ""
+      yield* terminal.writes(last)
+      // A frame on its way would come at the wrong size, which no program can mend.
+      yield* Session.pause(150)
+      yield* terminal.resize(65 + below(80), 16 + below(30))
+      yield* Session.pause(150)
+    } else {
+      yield* request.calls(["shell", { command: `seq ${below(20)}; true ${mark()}` }])
+      request = yield* model.next
+    }
+  }
+  yield* request.delta("The end.")
+  yield* request.ends
+  yield* terminal.shows("The end.")
+  yield* terminal.hides("Working")
+  return { marks, text: terminal.scrollback().join("\n") }
+})
+
+const vocabulary = ["word", "漢字", "longerword", "👍🏽", "e\u0301", "`code`", "**bold**"]
 
 describe("Screen", () => {
   it.live("P-13 an answer of 300 lines neither changes nor clears the screen, and takes no mouse", () =>
@@ -135,6 +189,18 @@ describe("Screen", () => {
         assert.strictEqual(terminal.input(), "kept input", `${cols} x ${rows}`)
         assert.deepStrictEqual(notOnce(terminal.scrollback().join("\n"), once), [], `${cols} x ${rows}`)
       }
+    })
+  )
+
+  it.live.each([1, 2, 3])("P-15 Markdown, tools and sizes in any order, the %ith one", (seed) =>
+    Effect.gen(function* () {
+      const { marks, text } = yield* varied(seed)
+      assert.deepStrictEqual(notOnce(text, [...marks, "% context", "> kept input", "The end."]), [], text)
+      const places = marks.map((mark) => text.indexOf(mark))
+      assert.deepStrictEqual(
+        places,
+        places.toSorted((left, right) => left - right)
+      )
     })
   )
 
