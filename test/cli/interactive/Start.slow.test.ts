@@ -204,7 +204,7 @@ describe("Start and end", () => {
           const { code, column, isStyled, stty } = yield* terminal.ended
           assert.deepStrictEqual([code, column, isStyled], [expected, 0, false], `${signal} ${isBusy}`)
           assert.strictEqual(stty.after, stty.before)
-          assert.deepStrictEqual(Sequences.leftOn(terminal.bytes()), [])
+          assert.isEmpty(Sequences.leftOn(terminal.bytes()), Sequences.leftOn(terminal.bytes()).join("\n"))
         }
       }
     })

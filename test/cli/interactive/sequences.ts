@@ -49,10 +49,14 @@ export const all = (bytes: string): ReadonlyArray<string> => bytes.match(any) ??
 /** Those of colours and other looks. */
 export const looks = (bytes: string): ReadonlyArray<string> => bytes.match(sgr) ?? []
 
-/** Sequences and characters that the program must not send, as JSON. */
+/** Sequences and characters that the program must not send, each as JSON behind the text before it. */
 export const foreign = (bytes: string): ReadonlyArray<string> => {
-  const sent = all(bytes).filter((sequence) => !permitted.some((pattern) => pattern.test(sequence)))
-  return [...sent, ...(bytes.match(reordering) ?? [])].map((text) => JSON.stringify(text))
+  const sent = Array.from(bytes.matchAll(any)).filter(
+    ([sequence]) => !permitted.some((pattern) => pattern.test(sequence))
+  )
+  return [...sent, ...bytes.matchAll(reordering)].map(({ 0: text, index }) =>
+    JSON.stringify(bytes.slice(Math.max(0, index - 40), index + text.length))
+  )
 }
 
 /** How often the bell rings. */
