@@ -18,8 +18,8 @@ export interface Face {
   readonly fill: (text: string) => void
   /** Writes lines that are finished and safe. */
   readonly print: (lines: ReadonlyArray<string>) => void
-  /** Shows events, before their lines. */
-  readonly events: (events: ReadonlyArray<AgentEvent>) => void
+  /** Shows events: the screen by the lines that they finish, line mode by lines of its own. */
+  readonly events: (events: ReadonlyArray<AgentEvent>, finished: ReadonlyArray<string>) => void
   /** The columns of a line. */
   readonly width: () => number
   /** Something of the session has changed. */

@@ -16,6 +16,7 @@ import type { Face, Leaving } from "./Face.ts"
 import type { Session } from "./Session.ts"
 import * as Terminal from "./Terminal.ts"
 import { shortened } from "./Transcript.ts"
+import type { AgentEvent } from "../../AgentEvent.ts"
 import * as Inert from "../terminal/Inert.ts"
 
 /** The least time between two frames. */
@@ -73,7 +74,8 @@ export class FullScreen implements Face {
     this.changed()
   }
 
-  readonly events = (): void => {}
+  readonly events = (_events: ReadonlyArray<AgentEvent>, finished: ReadonlyArray<string>): void =>
+    this.print(finished)
 
   readonly width = (): number => this.terminal.size().columns
 

@@ -5,6 +5,7 @@ import * as Queue from "effect/Queue"
 import { createInterface } from "node:readline"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
+import * as TaskList from "../agent/TaskList.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Output from "../terminal/Output.ts"
 import * as Commands from "./Commands.ts"
@@ -42,15 +43,7 @@ export class LineMode implements Face {
 
   readonly width = (): number => 10_000
 
-  /** The lines of events have labels of their own. */
-  private isFolding = false
-
   readonly print = (lines: ReadonlyArray<string>): void => {
-    if (!this.isFolding) this.write(lines)
-    this.isFolding = false
-  }
-
-  private write(lines: ReadonlyArray<string>): void {
     if (lines.length > 0) process.stdout.write(lines.map((line) => `${line.trimEnd()}\n`).join(""))
   }
 
@@ -58,8 +51,7 @@ export class LineMode implements Face {
   private answer = ""
 
   readonly events = (events: ReadonlyArray<AgentEvent>): void => {
-    this.isFolding = true
-    for (const event of events) this.write(this.linesOf(event))
+    for (const event of events) this.print(this.linesOf(event))
   }
 
   private linesOf(event: AgentEvent): ReadonlyArray<string> {
@@ -101,16 +93,16 @@ export class LineMode implements Face {
 
   readonly changed = (): void => void Queue.offerUnsafe(this.items, { _tag: "Changed" })
 
-  readonly giveBack = (text: string): void => this.write([`note: not sent: ${Inert.line(text)}`])
+  readonly giveBack = (text: string): void => this.print([`note: not sent: ${Inert.line(text)}`])
 
   readonly fill = (text: string): void => {
     this.given = text
-    this.write([`note: type the prompt again, or an empty line for: ${Inert.line(text)}`])
+    this.print([`note: type the prompt again, or an empty line for: ${Inert.line(text)}`])
   }
 
   readonly edit = (_text: string, title: string, done: (text: string | undefined) => void): void => {
     this.editing = done
-    this.write([`${title}:`])
+    this.print([`${title}:`])
   }
 
   readonly editor = (text: string, name: string) => ExternalEditor.open(text, name)
@@ -131,7 +123,7 @@ export class LineMode implements Face {
       const { panel } = session
       if (panel !== this.asked) {
         this.asked = panel
-        if (panel !== undefined) this.write(panel.plain())
+        if (panel !== undefined) this.print(panel.plain())
       }
       // The next line of a pipe waits until what is before it has its answer.
       if (!process.stdin.isTTY && !session.isWorking && this.pending === 0 && panel === undefined)
@@ -201,7 +193,7 @@ export class LineMode implements Face {
     const now = Date.now()
     if (now - this.lastInterrupt <= 2_000) return this.leave("quit")
     this.lastInterrupt = now
-    this.write(["note: Press Ctrl-C again to leave"])
+    this.print(["note: Press Ctrl-C again to leave"])
   }
 }
 
@@ -229,13 +221,31 @@ const linesOf = (event: AgentEvent): ReadonlyArray<string> => {
     case "ToolExecutionStart":
       return labelled("tool", Output.titleOf(event.toolName, event.params), indent)
     case "ToolExecutionEnd":
-      return [`${indent}result: ${resultOf(event)}`, ...outputOf(event).map((line) => indent + line)]
+      return [
+        `${indent}result: ${resultOf(event)}`,
+        ...[...outputOf(event), ...tasksOf(event)].map((line) => indent + line)
+      ]
+    case "HookError":
+      return labelled("error", `hook ${event.hookName ?? event.hook}: ${event.error}`, indent)
+    case "Compaction":
+      return event.status === "start"
+        ? []
+        : labelled(
+            "note",
+            event.error?.message ??
+              `Compacted: ${event.tokensBefore ?? "?"} to ${event.tokensAfter ?? "?"} tokens.`,
+            indent
+          )
     case "ModelCallRetry":
       return [`${indent}note: Trying again in ${Math.ceil(event.delayMs / 1000)} s`]
     default:
       return []
   }
 }
+
+/** The list that a call of `tasks` has made. */
+const tasksOf = (event: Ended): ReadonlyArray<string> =>
+  TaskList.step(TaskList.empty, event).map(({ status, text }) => `tasks: ${status} ${Inert.line(text)}`)
 
 /** The last lines of the output of a command. */
 const maxOutput = 5

@@ -355,8 +355,7 @@ export class Session extends Voice {
   })
 
   private take(events: ReadonlyArray<AgentEvent>): void {
-    this.face.events(events)
-    this.face.print(this.transcript.add(events, this.face.width()))
+    this.face.events(events, this.transcript.add(events, this.face.width()))
     this.tasks = events.reduce(TaskList.step, this.tasks)
     for (const event of events) this.one(event)
     this.face.changed()
