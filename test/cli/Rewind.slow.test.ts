@@ -123,6 +123,20 @@ describe.concurrent("sessions rewind", { timeout: 60_000 }, () => {
     })
   )
 
+  it.effect("names a file that is larger than --keep-file, and leaves it", () =>
+    Effect.gen(function* () {
+      const { prompt, read, rewind } = yield* setUp({ "a.txt": "a".repeat(2_000), "b.txt": "b" })
+      const id = yield* prompt([write("a.txt", "two"), write("b.txt", "two")], "--keep-file", "0.001")
+      const back = yield* rewind(id, "--files")
+      assert.include(
+        back.stdout,
+        "Restored 1 files, removed 0.\nrestored b.txt\nnot kept: a.txt\n",
+        back.stderr
+      )
+      assert.deepStrictEqual([read("a.txt"), read("b.txt")], ["two", "b"])
+    })
+  )
+
   it.effect("takes back what a command changed in a git work tree, and leaves git alone (P-83)", () =>
     Effect.gen(function* () {
       const { cwd, prompt, read, rewind } = yield* setUp({

@@ -1,6 +1,7 @@
 /** The place of the versions of files that the calls of a session change. The modules that keep them are loaded with the first change. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type * as SqlClient from "effect/sql/SqlClient"
 import * as Hook from "../../Hook.ts"
@@ -9,7 +10,8 @@ import type { Session } from "../../Session.ts"
 import * as SessionName from "../../sessions/SessionName.ts"
 import type { Service } from "../../sessions/SessionStore.ts"
 import type { Keeper } from "../../tools/Keeping.ts"
-import type { FileKeeper } from "../files/FileKeeper.ts"
+import type { FileKeeper, Limits } from "../files/FileKeeper.ts"
+import type { Settings } from "../settings/Settings.ts"
 import type { KeepFailed } from "../files/KeptStore.ts"
 
 /** The versions of the sessions of a store. */
@@ -17,7 +19,7 @@ export interface Place {
   /** Whether there are versions of a session. */
   readonly has: (sessionId: string) => Effect.Effect<boolean>
   /** Ends what a killed process has left. */
-  readonly open: (sessionId: string) => Effect.Effect<FileKeeper, KeepFailed>
+  readonly open: (sessionId: string, limits?: Limits) => Effect.Effect<FileKeeper, KeepFailed>
   readonly remove: (sessionId: string) => Effect.Effect<void>
 }
 
@@ -30,11 +32,11 @@ export const inFiles = Effect.fnUntraced(function* (folders: Folders) {
   const folder = (sessionId: string) => Effect.provideContext(folderOf(folders, sessionId), context)
   const place: Place = {
     has: (sessionId) => Effect.map(folder(sessionId), ({ isThere }) => isThere),
-    open: (sessionId) =>
+    open: (sessionId, limits) =>
       Effect.gen(function* () {
         const { path } = yield* folder(sessionId)
         const { openFolder } = yield* load
-        return yield* openFolder(path)
+        return yield* openFolder(path, limits)
       }).pipe(Effect.provideContext(context)),
     remove: (sessionId) =>
       Effect.flatMap(folder(sessionId), ({ isThere, path }) =>
@@ -71,15 +73,30 @@ export const inDatabase = Effect.fnUntraced(function* (sql: SqlClient.SqlClient)
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const place: Place = {
     has: (sessionId) => Effect.flatMap(load, ({ has }) => has(sql, sessionId)),
-    open: (sessionId) =>
+    open: (sessionId, limits) =>
       Effect.gen(function* () {
         const { openTables } = yield* load
-        return yield* openTables(sql, sessionId)
+        return yield* openTables(sql, sessionId, limits)
       }).pipe(Effect.provideContext(context)),
     remove: (sessionId) => Effect.flatMap(load, ({ remove }) => remove(sql, sessionId))
   }
   return place
 })
+
+/** A place with the limits of some settings, which count megabytes. */
+export const limited = (
+  place: Place,
+  {
+    keepFile = Option.none(),
+    keepSession = Option.none()
+  }: Partial<Pick<Settings, "keepFile" | "keepSession">>
+): Place => {
+  const limits: Limits = {
+    ...(Option.isSome(keepFile) ? { keepFile: keepFile.value * 1_000_000 } : {}),
+    ...(Option.isSome(keepSession) ? { keepSession: keepSession.value * 1_000_000 } : {})
+  }
+  return { ...place, open: (sessionId) => place.open(sessionId, limits) }
+}
 
 /** A store whose sessions take their versions with them. */
 export const removing = (store: Service, place: Place): Service => ({

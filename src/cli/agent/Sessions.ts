@@ -30,7 +30,7 @@ import * as ModelChoice from "./ModelChoice.ts"
 import * as KeptFiles from "./KeptFiles.ts"
 
 /** The settings that name the place. */
-type Place = Pick<Settings, "cwd" | "store">
+type Place = Pick<Settings, "cwd" | "store"> & Partial<Pick<Settings, "keepFile" | "keepSession">>
 
 /** A store, and the working directory whose sessions a list has; `undefined` for all sessions of a folder that the user named. */
 interface Sessions {
@@ -59,7 +59,15 @@ export const at = Effect.fnUntraced(function* (place: Place) {
   const stores = yield* address === undefined ? inHome : storesAt(address)
   const logs = stores.logs ?? JsonlRunLogStore.layer({ directory: yield* folderOfLogs(cwd, address) })
   const store = KeptFiles.removing(withArtifacts(stores.store, stores.artifacts), stores.kept)
-  const sessions: Sessions = { ...stores, store, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
+  const kept = KeptFiles.limited(stores.kept, place)
+  const sessions: Sessions = {
+    ...stores,
+    kept,
+    store,
+    logs,
+    cwd,
+    listed: address?._tag === "Files" ? {} : { cwd }
+  }
   return sessions
 })
 

@@ -7,8 +7,8 @@ import * as KeptStore from "./KeptStore.ts"
 
 export { has, remove } from "./KeptRows.ts"
 
-export const openFolder = (path: string) =>
-  Effect.flatMap(KeptStore.inFolder(path), (store) => FileKeeper.open(store))
+export const openFolder = (path: string, limits?: FileKeeper.Limits) =>
+  Effect.flatMap(KeptStore.inFolder(path), (store) => FileKeeper.open(store, limits))
 
-export const openTables = (sql: SqlClient.SqlClient, sessionId: string) =>
-  Effect.flatMap(KeptRows.inTables(sql, sessionId), (store) => FileKeeper.open(store))
+export const openTables = (sql: SqlClient.SqlClient, sessionId: string, limits?: FileKeeper.Limits) =>
+  Effect.flatMap(KeptRows.inTables(sql, sessionId), (store) => FileKeeper.open(store, limits))

@@ -42,6 +42,11 @@ const threshold = (text: string) =>
 const sandboxes = ["auto", "require", "off"] as const
 const approvals = ["ask", "deny", "allow", "defer"] as const
 
+/** A project may lower a bound, which is `usual` where the user has none. */
+const below = (usual = Infinity): Pick<Setting.Rules<number>, "widens"> => ({
+  widens: (value, otherwise) => value > Option.getOrElse(otherwise, () => usual)
+})
+
 const ofTools = {
   cwd: Setting.text({
     name: "cwd",
@@ -182,13 +187,24 @@ const ofTools = {
       "Characters of a tool result that the model gets at once. It reads the rest with the tool read_artifact. Default: 60000",
     isFine: (value) => Values.isCount(value) && value >= 1000,
     expected: "a number of at least 1000"
+  }),
+  keepFile: Setting.number({
+    name: "keep-file",
+    metavar: "MB",
+    description: "Keep earlier versions of files of at most this size, for sessions rewind. Default: 10",
+    isFine: (value) => value >= 0,
+    expected: "a number of at least 0",
+    rules: below(10)
+  }),
+  keepSession: Setting.number({
+    name: "keep-session",
+    metavar: "MB",
+    description: "Keep at most this much of earlier versions of files of a session. Default: 500",
+    isFine: (value) => value >= 0,
+    expected: "a number of at least 0",
+    rules: below(500)
   })
 }
-
-/** A project may lower a bound, which is `usual` where the user has none. */
-const below = (usual = Infinity): Pick<Setting.Rules<number>, "widens"> => ({
-  widens: (value, otherwise) => value > Option.getOrElse(otherwise, () => usual)
-})
 
 const bounds = {
   maxTurns: Setting.number({

@@ -84,11 +84,16 @@ export type PlaceFlags = Pick<SettingTable.Flags, "cwd" | "sessionDir" | "store"
 export const place = Effect.fnUntraced(function* (flags: PlaceFlags, env: Environment) {
   const cwd = yield* cwdOf(flags, env)
   const { project, user } = yield* configurationOf(env, cwd)
-  const [sessionDir, store] = yield* Effect.all([
-    flags.sessionDir.pick({ env, project, user }),
-    flags.store.pick({ env, project, user })
+  const sources = { env, project, user }
+  const { keepFile, keepSession } = SettingTable.absent
+  const [sessionDir, store, ofFile, ofSession] = yield* Effect.all([
+    flags.sessionDir.pick(sources),
+    flags.store.pick(sources),
+    keepFile.pick(sources),
+    keepSession.pick(sources)
   ])
-  return { cwd, ...(yield* storeOf({ sessionDir, store })) }
+  const limits = { keepFile: valueOf(ofFile), keepSession: valueOf(ofSession) }
+  return { cwd, ...limits, ...(yield* storeOf({ sessionDir, store })) }
 })
 
 /** The place of sessions that counts, and its setting: of `store` and `sessionDir` the one that a stronger place has. */
