@@ -69,6 +69,22 @@ const undici: Plugin = {
     }))
 }
 
+/** Of the terminal library the parts that the session uses. Its index loads a parser of Markdown and other screens too. */
+const terminal: Plugin = {
+  name: "terminal",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /pi-tui.dist.index\.js$/ }, () => ({
+      contents: `
+        export { Editor } from "./components/editor.js"
+        export { parseKey } from "./keys.js"
+        export { StdinBuffer } from "./stdin-buffer.js"
+        export { ProcessTerminal } from "./terminal.js"
+        export { CURSOR_MARKER } from "./tui.js"
+        export { TuiMainScreen } from "./tui-main-screen.js"
+        export { stripTerminalSequences, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "./utils.js"`
+    }))
+}
+
 /**
  * Writes a `package.json` beside the program. For each file Node looks for the next one, and reads it: that of the package, with all its
  * subpaths, takes longer than the file.
@@ -95,7 +111,7 @@ export const program = (outdir: string): BuildOptions => ({
   // The program uses it where it is installed.
   external: ["@aws-sdk/credential-provider-node"],
   minify: true,
-  plugins: [undici, scope],
+  plugins: [undici, terminal, scope],
   // What is bundled and still asks for CommonJS, undici first of all, gets it.
   banner: {
     js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);'

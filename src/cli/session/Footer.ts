@@ -41,10 +41,16 @@ export const line = (session: Session, width: number): string => {
   return session.theme.style("dim", shortened(parts.map((part) => Inert.line(part)).join(" · "), width))
 }
 
+/** The context windows of models that were looked up: each frame needs one. */
+const windows = new Map<string, number | undefined>()
+
 /** The context window of a model, `undefined` if it is not known. */
 export const windowOf = (model: string): number | undefined => {
-  const vendor = ModelChoice.vendorOf(model)
-  return ModelTable.ruleOf(vendor, model.slice(vendor.length + 1))?.contextWindow
+  if (!windows.has(model)) {
+    const vendor = ModelChoice.vendorOf(model)
+    windows.set(model, ModelTable.ruleOf(vendor, model.slice(vendor.length + 1))?.contextWindow)
+  }
+  return windows.get(model)
 }
 
 const contextOf = ({ context, model }: Session): string => {

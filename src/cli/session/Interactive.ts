@@ -5,7 +5,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { homedir } from "node:os"
-import * as Network from "../agent/Network.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -109,9 +108,8 @@ export const run = Effect.fnUntraced(function* (options: Options) {
 
 const placeOf = Effect.fnUntraced(function* ({ server, settings }: Options) {
   if (server === undefined) return yield* Places.embedded(settings, process.env)
-  // The client lives as long as the session.
-  const http = yield* Layer.build(Network.http)
-  return yield* Effect.provideContext(Places.remote(settings, process.env, server), http)
+  const { make } = yield* Effect.promise(() => import("./RemotePlace.ts"))
+  return yield* make(settings, process.env, server)
 })
 
 /** A screen whose lines the session shows: nothing else may write to the terminal. */

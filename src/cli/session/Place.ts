@@ -5,11 +5,12 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type * as Agent from "../../Agent.ts"
+import type * as Payload from "../../api/Payload.ts"
 import * as ArtifactStore from "../../artifacts/ArtifactStore.ts"
-import * as RemoteRuns from "../../client/RemoteRuns.ts"
 import * as LiveRuns from "../../runs/LiveRuns.ts"
 import * as RunLogStore from "../../runs/RunLogStore.ts"
 import type { Service as Runs } from "../../runs/Runs.ts"
+import * as SessionProblem from "../../runs/SessionProblem.ts"
 import * as MemorySessionStore from "../../sessions/MemorySessionStore.ts"
 import { type OpenSession, type Service, SessionStore } from "../../sessions/SessionStore.ts"
 import type * as Workspace from "../../skills/Workspace.ts"
@@ -19,7 +20,6 @@ import * as ModelChoice from "../agent/ModelChoice.ts"
 import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
-import * as TokenFile from "../agent/TokenFile.ts"
 import * as PromptChanges from "../files/PromptChanges.ts"
 import type { FileKeeper } from "../files/FileKeeper.ts"
 import type { Hooks } from "../hooks/HookSources.ts"
@@ -43,6 +43,8 @@ export interface Place {
   readonly policy: Requests.Policy
   /** The instructions of the project. */
   readonly project: Workspace.Workspace | undefined
+  /** Reads the newest run of a session, where runs are in this process without the logs of the others. */
+  readonly newest: (sessionId: string) => Effect.Effect<Payload.Run | undefined, Playing.Problem>
   /** Opens a session, whose agent continues what has not ended, where runs are in this process. */
   readonly agent: ((sessionId: string) => Effect.Effect<Agent.Agent, Playing.Problem>) | undefined
   /** The MCP servers of runs in this process, if there are some. */
@@ -121,6 +123,14 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     root,
     policy,
     project,
+    newest: (sessionId) =>
+      Effect.flatMap(
+        SessionProblem.logging(Context.get(services, RunLogStore.RunLogStore).list(sessionId)),
+        (all) => {
+          const last = all.at(-1)
+          return last === undefined ? Effect.undefined : runs.get(last.runId)
+        }
+      ),
     agent: (sessionId) =>
       Effect.andThen(
         keepers?.settle(sessionId) ?? Effect.void,
@@ -182,33 +192,4 @@ const unkept = Effect.fnUntraced(function* ({ cwd }: Pick<Settings, "cwd">) {
     listed: {},
     cwd: (yield* Path.Path).resolve(cwd)
   }
-})
-
-/** Runs at a server. */
-export const remote = Effect.fnUntraced(function* (
-  settings: Settings,
-  env: Environment,
-  { tokenFile, url }: { readonly url: string; readonly tokenFile: Option.Option<string> }
-) {
-  const token = yield* TokenFile.first(tokenFile, env)
-  const runs = yield* RemoteRuns.make(url, { token })
-  const root = (yield* Path.Path).resolve(settings.cwd)
-  const place: Place = {
-    runs,
-    url,
-    model: Option.getOrElse(settings.model, () => url),
-    why: "the server",
-    root,
-    policy: Requests.policyOf(settings, root),
-    project: undefined,
-    agent: undefined,
-    servers: undefined,
-    runningHook: () => undefined,
-    hooks: () => [],
-    files: undefined,
-    changesSince: undefined,
-    clearTasks: undefined,
-    choose: Effect.succeed
-  }
-  return place
 })

@@ -38,7 +38,7 @@ const become = (session: Session, id: string, isMade: boolean): void => {
 /** Shows the last prompts and answers of a stored session, and continues what is open in it. */
 export const open = Effect.fnUntraced(function* (session: Session, id: string) {
   become(session, id, true)
-  const { agent, runs } = session.place
+  const { agent, newest, runs } = session.place
   const contents = yield* runs.sessions.get(id)
   session.name = contents.session.name
   session.tasks = TaskList.ofShown(contents.entries)
@@ -64,11 +64,10 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
     session.last = { text: Contents.textOf(last), messageId: last.id, failed: messages.at(-1) === last }
   session.model = Contents.modelOf(contents) ?? session.model
   if (agent !== undefined) yield* agent(id)
-  const all = yield* runs.list(id)
   const active = yield* runs.active(id)
   if (active !== undefined) session.do(session.follow(active, Date.now()))
   else {
-    const run = all.at(-1)
+    const run = yield* newest(id)
     if (run?.status === "suspended" && run.resumedBy === undefined) session.asking.reopen(run)
   }
   session.face.changed()
