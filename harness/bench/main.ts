@@ -1,8 +1,9 @@
 /**
- * `npm run bench [-- [durable] [--only W1,W2] [--rounds N] [--quick] [--peers]]`: prints what raw clients and this library cost, or what
- * runs in a database do, as Markdown. Every measurement is a process of its own, all of a round are taken one after the other, and a ratio is the
+ * `npm run bench [-- [durable | program] [--only W1,W2] [--rounds N] [--quick] [--peers]]`: prints what raw clients and this library cost, what
+ * runs in a database do, or what the interactive program does on a terminal, as Markdown. Every measurement is a process of its own, all of a round are taken one after the other, and a ratio is the
  * median of those within the rounds. CPU is that of the process that runs the agents, user and system.
  */
+import { Effect } from "effect"
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -14,6 +15,7 @@ import type { Contender } from "./contenders.ts"
 import * as Jobs from "./jobs.ts"
 import type { Job } from "./jobs.ts"
 import * as Startup from "./startup.ts"
+import * as Bars from "./program/bars.ts"
 import { type Row, table } from "./table.ts"
 import type { Figures } from "./workloads.ts"
 
@@ -126,10 +128,22 @@ const chosen = all.filter(({ id }) => wanted(id))
 const isStartup = !isDurable && wanted("W5")
 const rounds = (usual: number): number => Number(options.rounds ?? (options.quick ? 1 : usual))
 
+if (positionals[0] === "program") {
+  console.log(`${circumstances()}\n`)
+  const entry = join(import.meta.dirname, "../../dist/cli/main.js")
+  await Effect.runPromise(
+    Bars.print(entry, {
+      only,
+      rounds: options.rounds === undefined ? undefined : Number(options.rounds),
+      isQuick: options.quick
+    })
+  )
+  process.exit(0)
+}
 if ((chosen.length === 0 && !isStartup) || positionals.length > (isDurable ? 1 : 0)) {
   const known = [...Jobs.jobs(1), ...Jobs.durable(1)].map(({ id }) => id).join(", ")
   console.error(
-    `Usage: npm run bench [-- [durable] [--only ID,ID] [--rounds N] [--quick] [--peers]   IDs: W5, ${known}`
+    `Usage: npm run bench [-- [durable | program] [--only ID,ID] [--rounds N] [--quick] [--peers]   IDs: W5, ${known}`
   )
   process.exit(2)
 }
