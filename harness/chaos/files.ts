@@ -6,12 +6,13 @@ import { NodeServices } from "@effect/platform-node"
 import { Effect, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as FileKeeper from "../../src/cli/files/FileKeeper.ts"
 import * as KeptStore from "../../src/cli/files/KeptStore.ts"
 import * as Bundled from "./Bundled.ts"
 import type { Chaos, Options, Outcome } from "./Chaos.ts"
+import * as Contents from "./files/Contents.ts"
 import { Random } from "./Random.ts"
 
 export const files: Chaos = { count: 100, unit: "kills", run: (options) => Effect.scoped(run(options)) }
@@ -34,8 +35,8 @@ const run = Effect.fnUntraced(function* ({
     const root = join(home, `work-${folder}`)
     const kept = join(home, `kept-${folder}`)
     mkdirSync(root)
-    for (const name of ["a", "b"]) writeFileSync(join(root, name), contentOf(name))
-    const begun = contentsOf(root)
+    for (const name of ["a", "b"]) writeFileSync(join(root, name), Contents.lines(name))
+    const begun = Contents.ofFolder(root)
     for (let kill = 0; kill < killsOfFolder && kills < count; kill++) {
       const of = `seed ${seed}, kill ${++kills}`
       steps += yield* killed([player, root, kept, String(seed + kills)], random.upTo(400))
@@ -65,36 +66,21 @@ const killed = (args: ReadonlyArray<string>, after: number) =>
     return steps
   })
 
-/** A content that shows when it is not whole. */
-const contentOf = (letter: string): string => letter.repeat(100_000)
-
-/** The contents of the files of a folder, by name; a temporary file that a killed process has left is none. */
-const contentsOf = (root: string): ReadonlyMap<string, string> =>
-  new Map(
-    readdirSync(root)
-      .filter((name) => !name.startsWith(".effect-agent-"))
-      .toSorted()
-      .map((name) => [name, readFileSync(join(root, name), "utf8")])
-  )
-
 /** Starts again, and finds broken promises. With `isBack` it takes all changes back. */
 const judge = Effect.fnUntraced(function* (
   root: string,
   kept: string,
-  begun: ReadonlyMap<string, string>,
+  begun: Contents.Contents,
   isBack: boolean
 ) {
   const store = yield* KeptStore.inFolder(kept)
   const keeper = yield* FileKeeper.open(store)
-  const broken = [...contentsOf(root)].flatMap(([name, content]) =>
-    /^(.)\1*$/.test(content) && content.length === 100_000 ? [] : [`${name} is half written`]
-  )
+  const broken = [...Contents.halfWritten(root)]
   if (!isBack) return broken
   const plan = yield* keeper.plan("back", Infinity)
   if (plan.conflicts.length > 0) broken.push(`conflicts: ${plan.conflicts.join(", ")}`)
   yield* keeper.restore(plan)
-  const now = contentsOf(root)
-  const isSame = JSON.stringify([...now]) === JSON.stringify([...begun])
-  if (!isSame) broken.push(`the files are not as before: ${[...now.keys()].join(", ")}`)
+  if (!Contents.isSame(Contents.ofFolder(root), begun))
+    broken.push(`the files are not as before: ${Contents.difference(root, begun)}`)
   return broken
 }, Effect.provide(NodeServices.layer))

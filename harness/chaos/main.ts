@@ -14,6 +14,7 @@ import { files } from "./files.ts"
 import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
+import { program } from "./program.ts"
 import { reports } from "./reports.ts"
 import { schemas } from "./schemas.ts"
 import { secrets } from "./secrets.ts"
@@ -35,6 +36,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["inject", inject],
   ["mutants", mutants],
   ["paths", paths],
+  ["program", program],
   ["reports", reports],
   ["schemas", schemas],
   ["secrets", secrets],

@@ -7,6 +7,7 @@ import * as KeptStore from "../../../src/cli/files/KeptStore.ts"
 import * as Files from "../../../src/tools/Files.ts"
 import { Keeping } from "../../../src/tools/Keeping.ts"
 import { Random } from "../Random.ts"
+import * as Contents from "./Contents.ts"
 
 const [root = "", kept = "", seed = "0"] = process.argv.slice(2)
 
@@ -18,7 +19,7 @@ const play = Effect.gen(function* () {
   while (true) {
     process.stdout.write(".")
     const name = random.pick("a", "b", "c", "d")
-    const bytes = new TextEncoder().encode(random.pick("1", "2", "3", "4", "5").repeat(100_000))
+    const bytes = new TextEncoder().encode(Contents.lines(random.pick("1", "2", "3", "4", "5")))
     const kind = random.pick("write", "write", "write", "command", "back", "forth")
     if (kind === "back" || kind === "forth")
       yield* keeper.restore(yield* keeper.plan(kind, 1 + random.upTo(2)))
