@@ -69,8 +69,8 @@ export class Painter {
 
   private whole(finished: ReadonlyArray<string>, lines: ReadonlyArray<string>, columns: number): string {
     const text = [...finished, ...lines].map((line) => ended(line, columns)).join("\r\n")
-    const isShorter = finished.length + lines.length < this.drawn.length
-    const body = `${moved(this.cursor.line, 0)}\r${text}${isShorter ? `\r\n${below}\u001b[1A` : ""}`
+    // A tab writes nothing over what it passes, and is wider than it counts.
+    const body = `${moved(this.cursor.line, 0)}\r${below}${text}`
     this.cursor = { line: lines.length - 1, column: -1 }
     return body
   }
