@@ -151,21 +151,27 @@ const judged = Effect.fnUntraced(function* (
   yield* terminal.type(`${prompt}\r`)
   yield* Home.answered(started, `Done with prompt ${next}.`)
   prompts.push(prompt)
-  const undo = Effect.fnUntraced(function* (to: Contents.Contents, of: string) {
-    const mark = terminal.bytes().length
-    yield* terminal.type("/undo\r")
-    const said = () => terminal.bytes().slice(mark)
-    const words = /Restored \d+ files|Nothing to undo|changed since|✗/
-    yield* terminal.until("the words of /undo", () => words.test(said()), Home.patience)
-    for (let n = 0; n < 5 && said().includes("changed since"); n++) {
-      if (/Restored \d+ files/.test(said())) break
-      if (n === 0) counts.conflicts++
-      yield* terminal.type("o")
-      yield* Effect.sleep("300 millis")
+  const undo: (to: Contents.Contents, of: string) => Effect.Effect<void> = Effect.fnUntraced(
+    function* (to, of) {
+      const mark = terminal.bytes().length
+      yield* terminal.type("/undo\r")
+      const said = () => terminal.bytes().slice(mark)
+      const words = /Restored \d+ files|Nothing to undo|changed since|✗/
+      yield* terminal.until("the words of /undo", () => words.test(said()), Home.patience)
+      for (let n = 0; n < 5 && said().includes("changed since"); n++) {
+        if (/Restored \d+ files/.test(said())) break
+        if (n === 0) counts.conflicts++
+        yield* terminal.type("o")
+        yield* Effect.sleep("300 millis")
+      }
+      // A prompt after this one has left the files as they were.
+      if (said().includes("Restored 0 files, removed 0.")) return yield* undo(to, of)
+      if (!Contents.isSame(Contents.ofFolder(home.cwd), to))
+        where(
+          `/undo of ${of} restores other files: ${Contents.difference(home.cwd, to)}\n${terminal.shown()}`
+        )
     }
-    if (!Contents.isSame(Contents.ofFolder(home.cwd), to))
-      where(`/undo of ${of} restores other files: ${Contents.difference(home.cwd, to)}\n${terminal.shown()}`)
-  })
+  )
   // A prompt that has changed nothing is passed over.
   if (!Contents.isSame(before, Contents.ofFolder(home.cwd))) yield* undo(before, prompt)
   if (isKept && !Contents.isSame(begun, before)) yield* undo(begun, text)
