@@ -53,6 +53,8 @@ export class Signals extends Context.Service<
     readonly patience: (millis: number) => Effect.Effect<void>
     /** Makes SIGHUP an item of a queue, in place of an end. At a terminal it still ends the program, which would outlive its terminal. */
     readonly hangUps: Effect.Effect<Queue.Dequeue<void>>
+    /** Makes SIGINT an item of a queue, in place of an end. */
+    readonly interrupts: Effect.Effect<Queue.Dequeue<void>>
   }
 >()("effect-agent/cli/Signals") {}
 
@@ -83,7 +85,8 @@ const listen = (): Signals["Service"] => {
     if (!isFirst && kind !== "closed") process.exit(exitCode(kind))
     if (isFirst) setTimeout(() => process.exit(exitCode(kind)), patience).unref()
   }
-  process.on("SIGINT", on("SIGINT"))
+  let interrupt: () => void = on("SIGINT")
+  process.on("SIGINT", () => interrupt())
   process.on("SIGTERM", on("SIGTERM"))
   let hangUp: () => void = on("SIGHUP")
   process.on("SIGHUP", () => hangUp())
@@ -95,7 +98,12 @@ const listen = (): Signals["Service"] => {
       if (!process.stdin.isTTY) hangUp = () => void Queue.offerUnsafe(queue, undefined)
     })
   )
-  return { ending: Deferred.await(ending), patience: wait, hangUps }
+  const interrupts = Effect.tap(Queue.sliding<void>(1), (queue) =>
+    Effect.sync(() => {
+      interrupt = () => void Queue.offerUnsafe(queue, undefined)
+    })
+  )
+  return { ending: Deferred.await(ending), patience: wait, hangUps, interrupts }
 }
 
 // Without stderr no complaint is possible, but the answer may still be read.

@@ -41,7 +41,12 @@ const watched = Effect.gen(function* () {
       renameSync(`${path}.new`, path)
     })
   yield* write(alice)
-  const signals = { ending: Effect.never, patience: () => Effect.void, hangUps: Effect.succeed(hangUps) }
+  const signals = {
+    ending: Effect.never,
+    patience: () => Effect.void,
+    hangUps: Effect.succeed(hangUps),
+    interrupts: Effect.never
+  }
   const { tokens } = yield* TokenFile.watched(Option.some(path), {}).pipe(
     Effect.provideService(ExitCode.Signals, signals),
     Effect.provide(Logger.layer([logger]))

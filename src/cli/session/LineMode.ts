@@ -5,6 +5,7 @@ import * as Queue from "effect/Queue"
 import { createInterface } from "node:readline"
 import type { AgentEvent } from "../../AgentEvent.ts"
 import * as Message from "../../Message.ts"
+import * as ExitCode from "../ExitCode.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Output from "../terminal/Output.ts"
@@ -287,12 +288,9 @@ export const open = Effect.fnUntraced(function* (_theme: Theme, reason: string) 
   const reader = createInterface({ input: process.stdin, terminal: false })
   reader.on("line", (line) => void Queue.offerUnsafe(items, { _tag: "Line", line }))
   reader.once("close", () => void Queue.offerUnsafe(items, { _tag: "End" }))
-  const onInterrupt = () => void Queue.offerUnsafe(items, { _tag: "Interrupt" })
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      process.off("SIGINT", onInterrupt)
-      reader.close()
-    })
-  )
+  const { interrupts } = yield* ExitCode.Signals
+  const interrupted = Effect.andThen(Queue.take(yield* interrupts), Queue.offer(items, { _tag: "Interrupt" }))
+  yield* Effect.forkScoped(Effect.forever(interrupted))
+  yield* Effect.addFinalizer(() => Effect.sync(() => reader.close()))
   return new LineMode(items)
 })

@@ -10,29 +10,32 @@ import type { Theme } from "./Theme.ts"
 export interface State {
   /** The fence of the code block that is open. */
   readonly fence: string | undefined
+  /** Whether the start of the line has become lines of the screen. */
+  readonly isInside: boolean
   /** The lines of the table that is open. */
   readonly table: ReadonlyArray<string>
 }
 
-export const initial: State = { fence: undefined, table: [] }
+export const initial: State = { fence: undefined, isInside: false, table: [] }
 
 /** The lines of the screen that one more line of the source completes. */
 export const next = (
-  { fence, table }: State,
+  { fence, isInside, table }: State,
   source: string,
   theme: Theme,
   width: number
 ): readonly [State, ReadonlyArray<string>] => {
+  if (isInside) return [initial, restOf(source, theme, width)]
   const opened = /^\s*(`{3,}|~{3,})/.exec(source)?.[1]
   if (fence !== undefined) {
     const isEnd = opened !== undefined && opened.startsWith(fence) && source.trim() === opened
     const line = isEnd ? theme.style("dim", safe(source)) : safe(source)
-    return [{ fence: isEnd ? undefined : fence, table: [] }, [line.trimEnd()]]
+    return [{ ...initial, fence: isEnd ? undefined : fence }, [line.trimEnd()]]
   }
-  if (isRow(source)) return [{ fence, table: [...table, source] }, []]
+  if (isRow(source)) return [{ ...initial, table: [...table, source] }, []]
   const before = tableOf(table, theme)
   if (opened !== undefined)
-    return [{ fence: opened, table: [] }, [...before, theme.style("dim", safe(source).trimEnd())]]
+    return [{ ...initial, fence: opened }, [...before, theme.style("dim", safe(source).trimEnd())]]
   return [initial, [...before, ...lineOf(source, theme, width)]]
 }
 
@@ -51,8 +54,38 @@ export const all = (text: string, theme: Theme, width: number): ReadonlyArray<st
 }
 
 /** A line that is not whole. */
-export const unfinished = ({ fence }: State, source: string, theme: Theme, width: number) =>
-  fence === undefined ? lineOf(source, theme, width) : [safe(source).replaceAll("\t", "    ")]
+export const unfinished = ({ fence, isInside }: State, source: string, theme: Theme, width: number) => {
+  if (fence !== undefined) return [safe(source).replaceAll("\t", "    ")]
+  return isInside ? restOf(source, theme, width) : lineOf(source, theme, width)
+}
+
+/** The rows of a line that is not whole which still may change: words move to the next one. */
+const loose = 3
+
+/**
+ * The rows of a line that is not whole which no longer change, and the length of their source. Only those of plain text do not: a mark that
+ * is open may change the rows before.
+ */
+export const settled = (
+  { fence, isInside }: State,
+  source: string,
+  width: number
+): { readonly rows: ReadonlyArray<string>; readonly length: number } => {
+  const none = { rows: [], length: 0 }
+  const isPlain = !/[*_`[\]|<>\t]/.test(source) && safe(source) === source
+  const isText = isInside || /^[\p{L}\p{N}"'(]/u.test(source)
+  if (fence !== undefined || !isPlain || !isText || /^\d{1,3}[.)] /.test(source)) return none
+  const rows = wrapped(source, width).slice(0, -loose)
+  // The rows have all characters of the source but the spaces between them.
+  let left = rows.join("").replaceAll(/\s/g, "").length
+  let length = 0
+  while (left > 0) if (/\S/.test(source[length++] ?? "")) left--
+  while (/\s/.test(source[length] ?? "")) length++
+  return rows.length === 0 ? none : { rows, length }
+}
+
+const restOf = (source: string, theme: Theme, width: number): ReadonlyArray<string> =>
+  wrapped(inline(safe(source).replaceAll("\t", "    ").trimEnd(), theme), width)
 
 const safe = (text: string): string => Inert.text(text)
 

@@ -15,6 +15,8 @@ import type { Theme } from "./Theme.ts"
 /** The lines of a command's output that are shown, and those of a diff. */
 const maxOutput = 5
 const maxDiff = 12
+/** The rows of an answer's last line that are shown while it grows. */
+const maxTail = 4
 /** The most lines that show a call whole. */
 const maxWhole = 2_000
 
@@ -102,7 +104,10 @@ export class Transcript {
     const { markdown, text } = isReplaced || before === undefined ? unwritten : before
     const rest = row.text.slice(text.length)
     const end = isOver ? rest.length : rest.lastIndexOf("\n") + 1
-    if (end === 0) return []
+    if (end === 0)
+      return isOver
+        ? Markdown.end(markdown, this.theme)
+        : this.settle(row.id, { text, markdown }, rest, width)
     let state = markdown
     const lines: Array<string> = isReplaced ? [dim("The answer was replaced:")] : []
     const sources = rest.slice(0, end).replace(/\n$/, "").split("\n")
@@ -117,6 +122,22 @@ export class Transcript {
     }
     this.written.set(row.id, { text: row.text.slice(0, text.length + end), markdown: state })
     return lines
+  }
+
+  /** The rows of a long line that no longer change, before it is whole. */
+  private settle(
+    id: string,
+    { markdown, text }: Written,
+    rest: string,
+    width: number
+  ): ReadonlyArray<string> {
+    const { length, rows } = Markdown.settled(markdown, rest, width)
+    if (rows.length > 0)
+      this.written.set(id, {
+        text: text + rest.slice(0, length),
+        markdown: { ...markdown, isInside: true }
+      })
+    return rows
   }
 
   private finished(row: RunView.Block, width: number): ReadonlyArray<string> {
@@ -211,7 +232,7 @@ export class Transcript {
       if (row.kind === "answer" && levelOf(row) === 0) {
         const { markdown, text } = this.written.get(row.id) ?? unwritten
         const rest = row.text.slice(text.length)
-        return rest === "" ? [] : Markdown.unfinished(markdown, rest, theme, width)
+        return rest === "" ? [] : Markdown.unfinished(markdown, rest, theme, width).slice(-maxTail)
       }
       const seconds = Math.max(0, Math.floor((now - row.from) / 1000))
       if (row.kind === "thinking") return [theme.style("dim", `${indent}Thinking … ${seconds} s`)]
