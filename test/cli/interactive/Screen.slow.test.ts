@@ -204,6 +204,31 @@ describe("Screen", () => {
     })
   )
 
+  it.live.each([
+    { cols: 70, rows: 14 },
+    { cols: 100, rows: 9 },
+    { cols: 130, rows: 14 }
+  ])("P-15 a paragraph longer than the screen, resized to $cols x $rows while it streams", ({ cols, rows }) =>
+    Effect.gen(function* () {
+      const { model, open } = yield* Session.make()
+      const terminal = yield* open([], { cols: 100, rows: 14 })
+      const text = numbers(0, 299).map((number) => `w${number}q`)
+      yield* terminal.type("tell me\r")
+      const { delta, ends } = yield* model.next
+      yield* delta(text.join(" "))
+      yield* terminal.shows("w299q")
+      yield* Session.pause(200)
+      yield* terminal.resize(cols, rows)
+      yield* Session.pause(300)
+      yield* delta("\n\nThe end.")
+      yield* ends
+      yield* terminal.shows("The end.")
+      yield* terminal.hides("Working")
+      const shown = terminal.scrollback().join("\n")
+      assert.deepStrictEqual(notOnce(shown, [...text, "% context"]), [], shown)
+    })
+  )
+
   it.live("P-16 a tool that runs has →, then ✓ or ✗ with the result and the time", () =>
     Effect.gen(function* () {
       const { model, open, put } = yield* Session.make({ files: Session.waits })
