@@ -75,9 +75,16 @@ const carryOut = Effect.fnUntraced(function* (session: Session, keeper: FileKeep
   )
 })
 
-export const undo = (session: Session) => move(session, "back", 1)
+/** A run that was suspended, and the one that continues it, are one prompt. */
+const newest = Effect.fnUntraced(function* (session: Session, direction: Direction) {
+  const { newestChanges } = session.place
+  const isKept = newestChanges !== undefined && session.isMade
+  yield* move(session, direction, isKept ? yield* newestChanges(session.id, direction) : 0)
+})
 
-export const redo = (session: Session) => move(session, "forth", 1)
+export const undo = (session: Session) => newest(session, "back")
+
+export const redo = (session: Session) => newest(session, "forth")
 
 /** Takes back what changed since a prompt. */
 export const backTo = Effect.fnUntraced(function* (session: Session, messageId: string) {

@@ -21,6 +21,7 @@ import * as Playing from "../agent/Playing.ts"
 import * as Sessions from "../agent/Sessions.ts"
 import * as TaskList from "../agent/TaskList.ts"
 import * as PromptChanges from "../files/PromptChanges.ts"
+import type { Direction } from "../files/Restoring.ts"
 import type { FileKeeper } from "../files/FileKeeper.ts"
 import type { Hooks } from "../hooks/HookSources.ts"
 import type * as CommandHooks from "../hooks/CommandHooks.ts"
@@ -57,6 +58,10 @@ export interface Place {
   readonly files: ((sessionId: string) => Effect.Effect<FileKeeper, Error>) | undefined
   /** Counts the runs since a prompt that changed files. */
   readonly changesSince: ((sessionId: string, messageId: string) => Effect.Effect<number, Error>) | undefined
+  /** Counts the runs of the newest prompt that changed files, or whose changes were taken back. */
+  readonly newestChanges:
+    | ((sessionId: string, direction: Direction) => Effect.Effect<number, Error>)
+    | undefined
   /** Empties the task list of a session, where runs are in this process. */
   readonly clearTasks: ((sessionId: string) => Effect.Effect<void, Error>) | undefined
   /** Checks a model that the session is to have, and succeeds with its name. */
@@ -141,6 +146,7 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     hooks: hooks.list,
     files: keepers?.open,
     changesSince: keepers && changesSince(keepers.open, store),
+    newestChanges: keepers && newestChanges(keepers.open, store),
     clearTasks: (sessionId) =>
       host.ask(sessionId, ({ opened }) => cleared(store, sessionId, opened?.session)),
     choose: (model) => Effect.map(Effect.provideContext(named(model), context), ({ model }) => model)
@@ -154,6 +160,14 @@ const changesSince =
     Effect.zipWith(open(sessionId), store.read(sessionId), ({ current }, contents) =>
       PromptChanges.since(contents, current.back, messageId)
     )
+
+const newestChanges =
+  (open: (sessionId: string) => Effect.Effect<FileKeeper, Error>, store: Service) =>
+  (sessionId: string, direction: Direction): Effect.Effect<number, Error> =>
+    Effect.zipWith(open(sessionId), store.read(sessionId), ({ current: { back, forth } }, contents) => {
+      const prompts = PromptChanges.byPrompt(contents, direction === "back" ? back : forth)
+      return prompts.at(-1)?.items.length ?? 0
+    })
 
 /** Empties the task list of a session, which is open if it has an agent. */
 const cleared = (

@@ -37,6 +37,7 @@ export const make = Effect.fnUntraced(function* (
     hooks: () => [],
     files: undefined,
     changesSince: undefined,
+    newestChanges: undefined,
     clearTasks: undefined,
     choose: Effect.succeed
   }
