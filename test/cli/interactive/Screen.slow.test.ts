@@ -206,7 +206,7 @@ describe("Screen", () => {
 
   it.live.each([
     { cols: 70, rows: 14 },
-    { cols: 100, rows: 9 },
+    { cols: 100, rows: 10 },
     { cols: 130, rows: 14 }
   ])("P-15 a paragraph longer than the screen, resized to $cols x $rows while it streams", ({ cols, rows }) =>
     Effect.gen(function* () {
