@@ -4,10 +4,9 @@
 import { type IPty, spawn } from "@lydell/node-pty"
 import headless from "@xterm/headless"
 import { Effect, type Scope } from "effect"
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as Sequences from "./sequences.ts"
 import * as Graphemes from "./graphemes.ts"
 
 export interface Options {
@@ -256,7 +255,6 @@ class Screen {
 
   /** Lets the program end its commands first. */
   async close(): Promise<void> {
-    for (const f of Sequences.foreign(this.bytes)) appendFileSync("/tmp/foreign.txt", `${f}\n`)
     const isOver = () => this.until("the end", () => this.code !== undefined, 2_000).catch(() => {})
     if (this.code === undefined) {
       this.signal("SIGTERM")
