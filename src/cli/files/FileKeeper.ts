@@ -12,6 +12,7 @@ import * as Tool from "../../Tool.ts"
 import type { Change, Keeper } from "../../tools/Keeping.ts"
 import { KeepFailed, type KeptStore } from "./KeptStore.ts"
 import * as Ledger from "./Ledger.ts"
+import * as PromptChanges from "./PromptChanges.ts"
 import * as Restoring from "./Restoring.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as Version from "./Version.ts"
@@ -214,11 +215,7 @@ export class FileKeeper implements Keeper {
       })
       const more = lines.length > maxReported ? [`and ${lines.length - maxReported} more`] : []
       yield* this.append({ type: "reported" })
-      return [
-        "The user has brought files to other versions. Read them again before you change them:",
-        ...lines.slice(0, maxReported),
-        ...more
-      ].join("\n")
+      return [PromptChanges.report, ...lines.slice(0, maxReported), ...more].join("\n")
     }).pipe(this.using)
   }
 

@@ -105,6 +105,21 @@ const add = (state: State, runId: string, changes: ReadonlyArray<Change>): State
   return { ...state, back: [...(merges ? state.back.slice(0, -1) : state.back), item], forth: [] }
 }
 
+/** Adds the changes of a command, and of a call that was not made. One that brings a file back to where its run found it undoes that run's. */
+const end = (state: State, runId: string, changes: ReadonlyArray<Change>): State => {
+  const back = [...state.back]
+  const others = changes.filter(({ after, path }) => {
+    const at = back.findLastIndex((item) => item.changes.some((change) => change.path === path))
+    const item = back[at]
+    const made = item?.changes.find((change) => change.path === path)
+    if (item?.runId !== runId || made === undefined || !Version.isEqual(made.before, after)) return true
+    back[at] = { ...item, changes: item.changes.filter((change) => change !== made) }
+    return false
+  })
+  const left = back.filter(({ changes, idle }) => changes.length + idle.length > 0)
+  return add({ ...state, back: left }, runId, others)
+}
+
 export const step = (state: State, record: Record): State => {
   switch (record.type) {
     case "file":
@@ -116,7 +131,7 @@ export const step = (state: State, record: Record): State => {
       return { ...state, begun: [...state.begun, record] }
     case "end":
       return {
-        ...add(state, record.runId, record.changes),
+        ...end(state, record.runId, record.changes),
         intended: without(state.intended, record.changes),
         begun: state.begun.filter(({ id }) => id !== record.id),
         notKept: new Set([...state.notKept, ...record.notKept])

@@ -3,6 +3,9 @@ import * as Message from "../../Message.ts"
 import type { Contents } from "../../sessions/SessionStore.ts"
 import type { Item } from "./Ledger.ts"
 
+/** The first line of the message that names for the model the files that went back. */
+export const report = "The user has brought files to other versions. Read them again before you change them:"
+
 /** A prompt of a person. */
 export interface Prompt {
   readonly messageId: Message.MessageId

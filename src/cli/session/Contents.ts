@@ -5,7 +5,9 @@ import * as Schema from "effect/Schema"
 import type * as Payload from "../../api/Payload.ts"
 import * as Message from "../../Message.ts"
 import type { Service } from "../../runs/Runs.ts"
+import { shownPrompt } from "./Transcript.ts"
 import { type Usage, add, zero } from "../../Usage.ts"
+import * as PromptChanges from "../files/PromptChanges.ts"
 import * as Output from "../terminal/Output.ts"
 
 const decode = Schema.decodeUnknownOption(Schema.toCodecJson(Schema.Array(Message.Message)))
@@ -33,7 +35,7 @@ interface Prompt {
 /** The prompts, the newest first. */
 export const prompts = (all: ReadonlyArray<Message.Message>): ReadonlyArray<Prompt> =>
   all
-    .flatMap((message) => (message.role === "user" ? [{ id: message.id, text: textOf(message) }] : []))
+    .flatMap((message) => (isPrompt(message) ? [{ id: message.id, text: textOf(message) }] : []))
     .toReversed()
 
 /** The answers, the newest first. */
@@ -59,8 +61,11 @@ export const codeIn = (text: string): ReadonlyArray<string> =>
   Array.from(text.matchAll(/^ {0,3}(`{3,}|~{3,})[^\n]*\n([^]*?)\n? {0,3}\1\s*$/gm), ([, , code = ""]) => code)
 
 /** The text of a prompt, without what the program appended for the model. */
-export const textOf = (message: Message.User): string =>
-  Message.textOf(message).replace(/\n\n<(terminal|files)>\n[^]*$/, "")
+export const textOf = (message: Message.User): string => shownPrompt(Message.textOf(message))
+
+/** Whether a person wrote a message. A hook of the program names files that went back. */
+export const isPrompt = (message: Message.Message): message is Message.User =>
+  message.role === "user" && !Message.textOf(message).startsWith(PromptChanges.report)
 
 /** The conversation as Markdown. */
 export const markdown = (title: string, all: ReadonlyArray<Message.Message>): string => {

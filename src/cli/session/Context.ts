@@ -37,7 +37,10 @@ export const lines = Effect.fnUntraced(function* (session: Session) {
   const row = (name: string, words: string) => `${name.padEnd(width)}  ${words}`
   const measured = context > 0 ? ` The last request and its answer had ${context}.` : ""
   return [
-    ...parts.map(([name, tokens]) => row(name, `~${tokens}`)),
+    // A server does not say what it adds to each request.
+    ...parts.map(([name, tokens], index) =>
+      row(name, place.url !== undefined && index < 3 ? "unknown" : `~${tokens}`)
+    ),
     row("Free", window === undefined ? "unknown" : `~${Math.max(0, window - total)}`),
     window === undefined
       ? `Total ~${total} tokens. The window of ${model} is not known.${measured}`

@@ -38,8 +38,7 @@ export interface Options {
 /** Why the session is in line mode, `undefined` if it has the whole screen. */
 const plainReason = ({ plain }: Settings): string | undefined => {
   const { env, stdin, stdout } = process
-  if (plain) return "--plain"
-  if ((env["EFFECT_AGENT_PLAIN"] ?? "") !== "") return "EFFECT_AGENT_PLAIN"
+  if (plain) return (env["EFFECT_AGENT_PLAIN"] ?? "") === "" ? "--plain" : "EFFECT_AGENT_PLAIN"
   const term = env["TERM"] ?? ""
   if (term === "") return "TERM is not set"
   if (term === "dumb") return "TERM is dumb"
@@ -137,7 +136,7 @@ const greet = Effect.fnUntraced(function* (session: Session.Session, remarks: Re
     folder === home || folder.startsWith(`${home}${path.sep}`) ? `~${folder.slice(home.length)}` : folder
   session.face.print([
     `effect-agent ${version} · ${Inert.line(session.model)} · ${Inert.line(short)}`,
-    "/help for commands · Esc stops · Ctrl-D leaves"
+    `/help for commands · ${session.theme.isLabelled ? "Ctrl-C" : "Esc"} stops · Ctrl-D leaves`
   ])
   for (const line of remarks) session.note(line)
   if (place.model === "local/rules")
@@ -177,7 +176,8 @@ const stopped = Effect.fnUntraced(function* ({ place, run }: Session.Session) {
   yield* Effect.ignore(Effect.timeoutOption(over, patience))
 })
 
-const farewell = (session: Session.Session) =>
-  Effect.sync(() =>
-    process.stdout.write(`Session ${session.id8} · effect-agent -r ${session.id8} continues it\n`)
-  )
+const farewell = ({ id8, place: { url } }: Session.Session) =>
+  Effect.sync(() => {
+    const at = url === undefined ? "" : ` --url ${Inert.line(url)}`
+    process.stdout.write(`Session ${id8} · effect-agent -r ${id8}${at} continues it\n`)
+  })

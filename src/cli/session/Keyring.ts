@@ -50,6 +50,7 @@ const keep = Effect.fnUntraced(function* (session: Session, vendor: string, key:
   if (session.model !== "local/rules" || session.place.url !== undefined) return
   const { model } = yield* ModelChoice.choose({ ...session.settings, model: Option.none() }, process.env)
   yield* session.setModel(model)
+  session.say(`Model: ${model}`)
 })
 
 /** Forgets the key of a vendor. */

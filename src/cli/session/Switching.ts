@@ -43,7 +43,11 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
   session.name = contents.session.name
   session.tasks = TaskList.ofShown(contents.entries)
   const messages = yield* Contents.messages(runs, id)
-  const begun = messages.flatMap((message, index) => (message.role === "user" ? [index] : []))
+  if (agent !== undefined) yield* agent(id)
+  const active = yield* runs.active(id)
+  const begun = messages.flatMap((message, index) => (Contents.isPrompt(message) ? [index] : []))
+  // A run that works shows its own events.
+  const end = active === undefined ? messages.length : begun.at(-1)
   const from = begun.at(-shown) ?? 0
   const width = session.face.width()
   const { theme } = session
@@ -52,19 +56,17 @@ export const open = Effect.fnUntraced(function* (session: Session, id: string) {
   session.before = Contents.usageOf(messages)
   session.context = Contents.contextOf(messages)
   session.face.print(
-    messages.slice(from).flatMap((message) => {
-      if (message.role === "user") return promptLines(Contents.textOf(message), theme, width)
+    messages.slice(from, end).flatMap((message) => {
+      if (Contents.isPrompt(message)) return promptLines(Contents.textOf(message), theme, width)
       if (message.role !== "assistant") return []
       const text = Message.textOf(message).trim()
       return text === "" ? [] : Markdown.all(text, plain, width).map((line) => theme.style("dim", line))
     })
   )
-  const last = messages.findLast((message) => message.role === "user")
-  if (last?.role === "user")
+  const last = messages.findLast(Contents.isPrompt)
+  if (last !== undefined)
     session.last = { text: Contents.textOf(last), messageId: last.id, failed: messages.at(-1) === last }
   session.model = Contents.modelOf(contents) ?? session.model
-  if (agent !== undefined) yield* agent(id)
-  const active = yield* runs.active(id)
   if (active !== undefined) session.do(session.follow(active, Date.now()))
   else {
     const run = yield* newest(id)
@@ -134,9 +136,9 @@ export const fork = Effect.fnUntraced(function* (session: Session) {
   if (!session.isMade) return session.say("There is nothing to copy.")
   const before = session.id8
   const id = yield* session.place.runs.sessions.fork(session.id, {})
-  const { context, last, name, tasks } = session
+  const { context, last, name, tasks, usage } = session
   become(session, id, true)
-  Object.assign(session, { context, last, name, tasks })
+  Object.assign(session, { before: usage, context, last, name, tasks })
   session.say(`Forked: ${before} → ${session.id8}.`)
 })
 

@@ -5,6 +5,7 @@ import { visibleWidth } from "@earendil-works/pi-tui"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "../../AgentEvent.ts"
+import * as PromptChanges from "../files/PromptChanges.ts"
 import * as RunView from "../../view/RunView.ts"
 import * as Inert from "../terminal/Inert.ts"
 import * as Output from "../terminal/Output.ts"
@@ -146,7 +147,10 @@ export class Transcript {
     const indent = indentOf(row)
     switch (row.kind) {
       case "user":
-        return promptLines(row.text, theme, width)
+        // A hook of the program tells the model about files that went back.
+        return row.text.startsWith(PromptChanges.report)
+          ? Inert.text(row.text).split("\n").map(dim)
+          : promptLines(row.text, theme, width)
       case "answer":
         return Inert.text(row.text)
           .split("\n")
@@ -160,9 +164,7 @@ export class Transcript {
       case "agent":
         return this.call(row, width)
       case "question":
-        return row.state === "done"
-          ? [dim(`${indent}${Inert.line(row.title)} · ${Inert.line(answerOf(row.result))}`)]
-          : []
+        return row.state === "done" ? Markdown.wrapped(dim(indent + questionOf(row)), width) : []
       case "output":
         return [Inert.text(row.text)]
       case "compaction":
@@ -267,6 +269,12 @@ const levelOf = ({ depth }: RunView.Row): number => Math.max(0, (depth - 1) >> 1
 
 const indentOf = (row: RunView.Row): string => "  ".repeat(levelOf(row))
 
+/** A question and its answer; of a plan, which stands above, the decision alone. */
+const questionOf = ({ result, title }: RunView.Block): string => {
+  const answer = Inert.line(answerOf(result))
+  return result.startsWith('{"decision":') ? `Plan: ${answer}` : `${Inert.line(title)} · ${answer}`
+}
+
 /** An answer in words: a text, or the only text of an object. */
 const answerOf = (json: string): string => {
   const value = Option.getOrUndefined(parse(json))
@@ -361,6 +369,9 @@ const lastPart = (line: string): string => line.split("\r").findLast((part) => p
 const moreOf = (count: number, theme: Theme): string =>
   theme.style("dim", `… ${count} more ${count === 1 ? "line" : "lines"} (Ctrl-O)`)
 
+/** The characters of a line of a diff that are shown. */
+const maxDiffLine = 400
+
 /** The lines of a unified diff without its head, with numbers. */
 export const diffLines = (diff: string, theme: Theme): ReadonlyArray<string> => {
   const lines = diff
@@ -376,12 +387,19 @@ export const diffLines = (diff: string, theme: Theme): ReadonlyArray<string> => 
     bold: (text: string) => theme.style("bold", text)
   }
   const shown = Preview.whole(preview, paint)
-  return isWhole ? shown : shown.filter((_, index) => !(lines[index] ?? "").startsWith("@@"))
+  const cut = shown.map((line) => (line.length > maxDiffLine ? `${line.slice(0, maxDiffLine)}…` : line))
+  return isWhole ? cut : cut.filter((_, index) => !(lines[index] ?? "").startsWith("@@"))
 }
+
+/** A prompt as the person wrote it, with the names of its files alone. */
+export const shownPrompt = (text: string): string =>
+  text
+    .replace(/\n\n<terminal>\n[^]*$/, "")
+    .replaceAll(/\n<file path=("(?:[^"\\]|\\.)*")>\n[^]*?\n<\/file>(?=\n<file path=|$)/g, "")
 
 /** A prompt as the transcript has it. The parts that the program appended for the model are left out. */
 export const promptLines = (text: string, theme: Theme, width: number): ReadonlyArray<string> =>
-  Inert.text(text.replace(/\n\n<(terminal|files)>\n[^]*$/, ""))
+  Inert.text(shownPrompt(text))
     .split("\n")
     .flatMap((line) => Markdown.wrapped(line.replaceAll("\t", "    "), width - 2))
     .map((line, index) => theme.style("bold", `${index === 0 ? "> " : "  "}${line}`).trimEnd())
