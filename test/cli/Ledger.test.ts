@@ -5,7 +5,12 @@ import type * as Version from "../../src/cli/files/Version.ts"
 const absent: Version.Version = { kind: "absent" }
 const version = (hash: string): Version.Version => ({ kind: "file", hash, kept: true })
 
-const file = (runId: string, path: string, before: Version.Version, after: Version.Version): Ledger.Record => ({
+const file = (
+  runId: string,
+  path: string,
+  before: Version.Version,
+  after: Version.Version
+): Ledger.Record => ({
   type: "file",
   id: `${runId} ${path}`,
   runId,
