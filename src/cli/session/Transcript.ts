@@ -147,7 +147,7 @@ export class Transcript {
     const indent = indentOf(row)
     switch (row.kind) {
       case "user":
-        // A hook of the program tells the model about files that went back.
+        // A hook of the program names files that went back for the model.
         return row.text.startsWith(PromptChanges.report)
           ? Inert.text(row.text).split("\n").map(dim)
           : promptLines(row.text, theme, width)
