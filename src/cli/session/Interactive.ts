@@ -136,7 +136,7 @@ const greet = Effect.fnUntraced(function* (session: Session.Session, remarks: Re
     folder === home || folder.startsWith(`${home}${path.sep}`) ? `~${folder.slice(home.length)}` : folder
   session.face.print([
     `effect-agent ${version} · ${Inert.line(session.model)} · ${Inert.line(short)}`,
-    `/help for commands · ${session.theme.isLabelled ? "Ctrl-C" : "Esc"} stops · Ctrl-D leaves`
+    "/help for commands · Esc stops · Ctrl-D leaves"
   ])
   for (const line of remarks) session.note(line)
   if (place.model === "local/rules")
