@@ -254,7 +254,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F153",
     without: "SIGINT is heard",
     file: "src/cli/ExitCode.ts",
-    from: 'process.on("SIGINT", on("SIGINT"))',
+    from: 'process.on("SIGINT", () => interrupt())',
     to: "",
     test: "test/faults/cli.slow.test.ts"
   },
