@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { homedir } from "node:os"
+import * as Payload from "../../api/Payload.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Settings } from "../settings/Settings.ts"
 import * as Inert from "../terminal/Inert.ts"
@@ -63,8 +64,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
     isLabelled: reason !== undefined
   })
   const history = yield* PromptHistory.open(settings.cwd)
-  const room =
-    reason === undefined ? yield* FullScreen.open(history.prompts) : yield* LineMode.open(theme, reason)
+  const room = reason === undefined ? yield* FullScreen.open(history.prompts) : yield* LineMode.open(reason)
   const remarks: Array<string> = [...options.remarks]
   const target = {
     show: (line: string): void => {
@@ -168,8 +168,7 @@ const stopped = Effect.fnUntraced(function* ({ place, run }: Session.Session) {
   yield* Effect.ignore(place.runs.cancel(run.runId, "the user left"))
   const over = Effect.gen(function* () {
     while (true) {
-      const state = yield* place.runs.get(run.runId)
-      if (state.status !== "running" && state.status !== "queued" && state.status !== "paused") return
+      if (!Payload.isGoing(yield* place.runs.get(run.runId))) return
       yield* Effect.sleep("20 millis")
     }
   })

@@ -14,7 +14,7 @@ import * as ExternalEditor from "./ExternalEditor.ts"
 import type * as Panels from "./Panel.ts"
 import type { Face, Leaving } from "./Face.ts"
 import type { Session } from "./Session.ts"
-import type { Theme } from "./Theme.ts"
+import { exitCodeOf, outputOf } from "./Transcript.ts"
 
 type Item =
   | { readonly _tag: "Line"; readonly line: string }
@@ -224,7 +224,7 @@ const linesOf = (event: AgentEvent): ReadonlyArray<string> => {
     case "ToolExecutionEnd":
       return [
         `${indent}result: ${resultOf(event)}`,
-        ...[...outputOf(event), ...tasksOf(event)].map((line) => indent + line)
+        ...[...endOf(event), ...tasksOf(event)].map((line) => indent + line)
       ]
     case "HookError":
       return labelled("error", `hook ${event.hookName ?? event.hook}: ${event.error}`, indent)
@@ -251,9 +251,9 @@ const tasksOf = (event: Ended): ReadonlyArray<string> =>
 /** The last lines of the output of a command. */
 const maxOutput = 5
 
-const outputOf = ({ result, toolName }: Ended): ReadonlyArray<string> => {
+const endOf = ({ result, toolName }: Ended): ReadonlyArray<string> => {
   if (toolName !== "shell") return []
-  const text = textOf(result).replace(/\n?\[Exit code \d+\]$/, "")
+  const text = outputOf(textOf(result))
   const lines = text === "" ? [] : text.split("\n")
   const more = lines.length - maxOutput
   const shown = lines.slice(-maxOutput).map((line) => `output: ${Inert.line(line, 400)}`)
@@ -270,7 +270,7 @@ const textOf = ({ content }: Ended["result"]): string =>
 
 const resultOf = ({ durationMs, isError, result }: Ended): string => {
   const text = textOf(result)
-  const code = /Exit code (\d+)/.exec(text.slice(-200))?.[1]
+  const code = exitCodeOf(text)
   const lines = text === "" ? 0 : text.split("\n").length
   const words =
     code !== undefined
@@ -282,7 +282,7 @@ const resultOf = ({ durationMs, isError, result }: Ended): string => {
 }
 
 /** Opens line mode, which says why. */
-export const open = Effect.fnUntraced(function* (_theme: Theme, reason: string) {
+export const open = Effect.fnUntraced(function* (reason: string) {
   const items = yield* Queue.unbounded<Item>()
   process.stdout.write(`Line mode (${reason}).\n`)
   const reader = createInterface({ input: process.stdin, terminal: false })

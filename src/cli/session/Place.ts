@@ -35,9 +35,8 @@ export interface Place {
   readonly runs: Runs
   /** The address of the server, `undefined` for runs in this process. */
   readonly url: string | undefined
-  /** The model of a session that names none, and why it is that one. */
+  /** The model of a session that names none. */
   readonly model: string
-  readonly why: string
   /** The folder of the tools. */
   readonly root: string
   /** The answers "always", which the policy of runs in this process reads. */
@@ -124,7 +123,6 @@ export const embedded = Effect.fnUntraced(function* (settings: Settings, env: En
     runs,
     url: undefined,
     model: choice.model,
-    why: choice.why,
     root,
     policy,
     project,

@@ -26,7 +26,6 @@ export const make = Effect.fnUntraced(function* (
     runs,
     url,
     model: Option.getOrElse(settings.model, () => url),
-    why: "the server",
     root,
     policy: Requests.policyOf(settings, root),
     project: undefined,

@@ -9,7 +9,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../../AgentEvent.ts"
-import type * as Payload from "../../api/Payload.ts"
+import * as Payload from "../../api/Payload.ts"
 import * as Message from "../../Message.ts"
 import type * as Mode from "../agent/Mode.ts"
 import * as Outcome from "../agent/Outcome.ts"
@@ -334,7 +334,7 @@ export class Session extends Voice {
       const end = yield* Effect.exit(read)
       if (isOver) break
       const state = yield* Effect.exit(runs.get(runId))
-      if (state._tag === "Success" && !isGoing(state.value)) {
+      if (state._tag === "Success" && !Payload.isGoing(state.value)) {
         // Its events are gone: it has ended.
         this.run = undefined
         break
@@ -505,9 +505,6 @@ export const make = Effect.fnUntraced(function* (options: Options) {
   const run = yield* FiberSet.makeRuntime<Services>()
   return new Session(options, (effect) => run(effect))
 })
-
-const isGoing = ({ status }: Payload.Run): boolean =>
-  status === "queued" || status === "running" || status === "paused"
 
 /** A failure in words. */
 export const wordsOf = (error: Error & { readonly title?: string; readonly detail?: string }): string => {

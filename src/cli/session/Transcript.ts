@@ -315,7 +315,7 @@ const resultOf = (row: RunView.Block, name: string): string => {
   const [first = ""] = result.trim().split("\n")
   if (state === "rejected") return refusalOf(first)
   if (state === "cancelled") return "stopped"
-  const code = /Exit code (\d+)/.exec(result.slice(-200))?.[1]
+  const code = exitCodeOf(result)
   if (name === "shell" && code !== undefined) return `exit code ${code}`
   if (state === "failed") return Inert.line(first, 120)
   const output = outputOf(result)
@@ -346,8 +346,12 @@ const timeOf = ({ from, to }: { readonly from: number; readonly to: number }): s
 
 const secondsOf = ({ from, to = from }: RunView.Row): string => `${Math.round((to - from) / 1000)} s`
 
+/** The exit code in the line on the end of a command. */
+export const exitCodeOf = (result: string): string | undefined =>
+  /Exit code (\d+)/.exec(result.slice(-200))?.[1]
+
 /** The output of a command, without the line on its end. */
-const outputOf = (result: string): string =>
+export const outputOf = (result: string): string =>
   result
     .trimEnd()
     .replace(/\n?\[Exit code \d+\]$/, "")
